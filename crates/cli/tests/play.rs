@@ -417,6 +417,6 @@ fn sliders_completions_and_the_schema_are_answered() {
     assert_eq!(found["candidates"][0]["text"], "flow.call.", "{found}");
     let (_, parts) = module.value("schema", &json!("scenario"), &[]);
     let schema: Value = serde_json::from_str(parts["schema"].as_str().expect("a text")).expect("JSON");
-    let (printed, ..) = lockgate(&["schema"]);
+    let (printed, ..) = lockgate(&["schema", "scenario"]);
     assert_eq!(schema, serde_json::from_str::<Value>(&printed).expect("JSON"));
 }

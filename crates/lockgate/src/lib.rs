@@ -30,9 +30,10 @@
 //! # Ok::<(), lockgate::Error>(())
 //! ```
 //!
-//! Features: `results` (default) writes directories of results; `compare` compares variants, `plans` makes many
-//! runs, with a store; `threads` makes runs on several threads; `live` makes runs on real packets; `text` makes
-//! digests and tables for terminals. Without any of them nothing needs a thread, a clock or a file, as in a browser.
+//! Features: `results` (default) writes directories of results; `compare` compares variants, `plans` makes
+//! many runs, with a store; `threads` makes runs on several threads; `live` makes runs on real packets;
+//! `text` makes digests and tables for terminals. Without `results`, `threads`, `plans` and `live` nothing
+//! needs a thread, a clock or a file, as in a browser.
 #![forbid(unsafe_code)]
 
 mod cost;

@@ -144,8 +144,8 @@ pub(crate) fn on_threads<T, R>(
     items.iter().map(one).collect()
 }
 
-/// Simulates a run, a single one of a large network on two threads. Returns the processor time of other threads in
-/// seconds as well.
+/// Simulates a run, a single one of a large network on two threads. Returns the processor time of other
+/// threads in seconds as well.
 fn simulate(
     scenario: &Scenario,
     seed: Seed,

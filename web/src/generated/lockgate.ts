@@ -12,6 +12,13 @@ unit: string,
 /** True if it is logarithmic. */
 log: boolean, };
 
+/** Job that has begun. */
+export type Begun = {
+/** Number of the job, for the other calls. */
+job: number,
+/** Number of its runs. */
+runs: number, };
+
 /** Direction in which a metric improves. */
 export type Better = "lower" | "higher";
 
@@ -29,6 +36,13 @@ files: FilesSummary, };
 /** Percentiles and mean of a box plot; all `null` if nothing was observed. */
 export type BoxPlot = { p5: number | null, p25: number | null, p50: number | null, p75: number | null, p95: number | null, mean: number | null, };
 
+/** A completion. */
+export type Candidate = {
+/** Text in place of the one before the cursor. */
+text: string,
+/** Description; may be empty. */
+about: string, };
+
 /** A distribution function; its complement is `1 - fraction`. */
 export type Cdf = {
 /** Values, ascending. */
@@ -38,6 +52,40 @@ fraction: Array<number>, };
 
 /** A cell of a table. */
 export type Cell = number | Quantity | string | null;
+
+/** Result of a check. */
+export type Checked = {
+/** Errors and warnings, in the order of the text. */
+problems: Array<ProblemData>,
+/** Size of the scenario; `null` if it cannot be run, or is a policy. */
+size: ScenarioSize | null, };
+
+/** Request for a comparison. */
+export type CompareRequest = {
+/** The scenario. Its settings are those of all runs. */
+scenario: ScenarioRequest,
+/** Variations, each `PATH=VALUES`; without any, those of the scenario. */
+vary?: Array<string>,
+/** Variations that advance together, value by value. */
+vary_together?: Array<string>,
+/** Seeds of each variant; 1 to 10 by default. */
+seeds?: Array<number>,
+/** Addresses of the metrics that are compared; by default those of the expectations. */
+show?: Array<string>,
+/** Index from 0 of the variant that the others are compared with; by default the best. */
+base?: number,
+/** Limits of differences that matter, such as `1%,1ms`, which is the default. */
+equal?: string, };
+
+/** Result of a comparison. Its parts are `report`, the data of the command's report.html, `comparison`, the
+ * text of its comparison.json, and `runs`, that of its runs.csv. */
+export type ComparedVariants = {
+/** Title of the scenario. */
+title: string,
+/** Number of variants and seeds in words. */
+size: string,
+/** Sentences on which variant to take, and why. */
+decision: Array<string>, };
 
 /** A table. */
 export type Comparison = {
@@ -52,6 +100,20 @@ addresses?: Array<string>,
 rows: Array<Array<Cell>>,
 /** Note below it; may be empty. */
 note: string, };
+
+/** Request for completions. */
+export type CompleteRequest = {
+/** The scenario, which may have problems. */
+scenario: ScenarioRequest,
+/** Byte of the text at which the cursor is. */
+cursor: number, };
+
+/** Completions at a cursor. */
+export type Completions = {
+/** First byte of the text that a completion replaces, up to the cursor. */
+from: number,
+/** Completions. */
+candidates: Array<Candidate>, };
 
 /** Statistic of several runs that must satisfy the bounds. For a single run, its value must. */
 export type Criterion = "95%" | "mean" | "all";
@@ -460,6 +522,32 @@ all: FilesSummary,
 /** Files by size class, for the classes that have files. */
 bins: Array<BinSummary>, };
 
+/** Request for an import. */
+export type ImportRequest = {
+/** A script, what `tc` prints, or a configuration of SQM. */
+text: string,
+/** Name of the text, for its first line and for messages. */
+name: string,
+/** Variables that a script does not assign itself: name and value. */
+definitions?: Array<[string, string]>,
+/** Rate of the line, such as `50mbit`; by default twice what the shapers let through. */
+rate?: string,
+/** Version of Linux, such as `6.1`. */
+kernel?: string,
+/** Ticks per second of the kernel's timers; 250 by default. */
+hz?: number,
+/** Device; by default all that belong to one line. */
+device?: string,
+/** True: what is not understood is left out. */
+lenient?: boolean, };
+
+/** Result of an import. */
+export type Imported = {
+/** Text of the scenario. */
+scenario: string,
+/** Words that were left out. */
+left_out: Array<ProblemData>, };
+
 /** Mean of a metric over repetitions, with its confidence interval. */
 export type Interval = {
 /** Mean over the repetitions that have a value. */
@@ -471,6 +559,23 @@ half_width: number | null,
 n: number,
 /** Value of each repetition, in the order of the seeds; `null` if it has none. */
 values: Array<number | null>, };
+
+/** A job, to be finished or cancelled. */
+export type JobNumber = {
+/** Number of the job. */
+job: number, };
+
+/** Progress of a job. */
+export type JobProgress = {
+/** Number of runs that are made; a fraction for the current one. */
+done: number,
+/** Number of all runs. */
+runs: number,
+/** True if all are made: [`finish`] returns the result. */
+ended: boolean, };
+
+/** Request for runs or a comparison in steps. */
+export type JobRequest = { "run": RunRequest } | { "compare": CompareRequest };
 
 /** An expectation, formatted. */
 export type JudgedRow = {
@@ -697,6 +802,23 @@ requests_contended_ratio: number | null,
 /** Each queue, by name, parents before children. */
 queues: { [key in string]: QueueSummary }, };
 
+/** A problem of a text. */
+export type ProblemData = {
+/** True if nothing can be run because of it; false for a probable mistake. */
+is_error: boolean,
+/** Message, in lower case, without a full stop. */
+message: string,
+/** How to fix it. */
+help: string | null,
+/** Line from 1, if it has a position. */
+line: number | null,
+/** Column from 1, in characters. */
+column: number | null,
+/** First byte of the text that it points at, and the one behind the last. */
+span: [number, number] | null,
+/** Other positions that it mentions. */
+related: Array<RelatedPlace>, };
+
 /** A value with its unit, formatted by the reader. */
 export type Quantity = {
 /** Value in the base unit; serialised as `null` if it is not finite. */
@@ -845,10 +967,31 @@ waited_count: number,
 /** Sum of their waiting times until then, in seconds. */
 waited_sum_s: number, };
 
+/** Result of runs. Its parts are `summary`, the text of the command's summary.json, and `report`, the data of
+ * its report.html ([`ReportData`](lockgate_measure::report::ReportData)). */
+export type Ran = {
+/** Verdict in a line. */
+verdict: string,
+/** True if all expectations hold. */
+holds: boolean,
+/** True if the runs ended before the end of the scenario. */
+stopped_early: boolean,
+/** Packets that arrived at the end of a link, of all runs. */
+packet_hops: number,
+/** Warnings of the scenario. */
+warnings: Array<ProblemData>, };
+
 /** Refusal of a setting. */
 export type Refused = {
 /** Problems, each with its remedy. */
 problems: Array<Wrong>, };
+
+/** Position that a problem mentions. */
+export type RelatedPlace = {
+/** First byte of the text, and the one behind the last. */
+span: [number, number],
+/** Label of the position. */
+label: string, };
 
 /** All data of one page. */
 export type ReportData = {
@@ -925,6 +1068,15 @@ events: Array<EventData>,
 /** Series of the same time without each change; absent if no such run was made. */
 ghosts?: Array<Ghost>, };
 
+/** Request for runs. */
+export type RunRequest = {
+/** The scenario. */
+scenario: ScenarioRequest,
+/** Seeds, one for each run; 1 by default. */
+seeds?: Array<number>,
+/** Time at which each run is ended, such as `2s`, for a preview; by default the end of the scenario. */
+until?: string, };
+
 /** Verdict of a run, in words and rows. */
 export type RunVerdict = {
 /** Outcome of all expectations. */
@@ -973,6 +1125,72 @@ fidelity: FidelitySample | null,
 /** Condition of the router; `None` for a run. */
 router?: RouterSample | null, };
 
+/** A scenario, or a policy of a router, which is run in a laboratory. */
+export type ScenarioRequest = {
+/** Text of the file. */
+text: string,
+/** Name of the file, for messages. */
+name?: string,
+/** Settings, each `PATH=VALUE`, as `--set` takes them. */
+settings?: Array<string>,
+/** Files that the scenario names: name and length in bytes. Their contents follow the head in this order. */
+files?: Array<[string, number]>, };
+
+/** Numbers of a scenario's parts. */
+export type ScenarioSize = {
+/** Its title. */
+title: string,
+/** Length of the run in seconds. */
+duration_s: number,
+/** Number of nodes. */
+nodes: number,
+/** Number of links. */
+links: number,
+/** Number of flows. */
+flows: number,
+/** Number of changes. */
+changes: number,
+/** Number of expectations. */
+expectations: number,
+/** Number of combinations of the values that it varies; 0 if it varies nothing. */
+variants: number,
+/** Estimate of the memory of a run, in bytes. */
+memory_bytes: number, };
+
+/** Request for a schema. */
+export type SchemaRequest = "scenario" | "policy";
+
+/** A knob with the range of its values. */
+export type Slider = {
+/** Link or port. */
+of: string,
+/** Queue; `null` if it is of the link or the port itself. */
+queue: string | null,
+/** Path, value, type, description and choices. A setting is `PATH=VALUE`. */
+knob: Knob,
+/** Range of numbers; `null` if the value has choices, or is no single number. */
+range: SliderRange | null, };
+
+/** Range of a slider. Both ends are values that the scenario takes. */
+export type SliderRange = {
+/** Value as a number of units. */
+value: number,
+/** Least number. */
+least: number,
+/** Largest number. */
+most: number,
+/** Unit for readers: `bit/s`, `s`, `B`, `packets`, `%`, or empty. */
+unit: string,
+/** Ending that makes a number a value of a setting: `bit`, `s`, `B`, `p`, `%`, or empty. */
+ending: string,
+/** True if only whole numbers are values. */
+is_whole: boolean, };
+
+/** Knobs of a scenario. */
+export type Sliders = {
+/** Those of the links, then those of the ports and their queues; none of a large network. */
+sliders: Array<Slider>, };
+
 /** Means of the parts of the one-way delay, in seconds. */
 export type Split = { queueing: number | null, serialisation: number | null, propagation: number | null, };
 
@@ -1018,6 +1236,13 @@ flows: Array<string>,
 verdict?: RunVerdict | null,
 /** Directory of its results; empty if none are written. */
 results?: string, };
+
+/** Request for a step. */
+export type StepRequest = {
+/** Number of the job. */
+job: number,
+/** Events that are simulated, about. */
+events: number, };
 
 /** The results of a run. */
 export type Summary = {
