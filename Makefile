@@ -120,7 +120,7 @@ wasm-check:
 	echo "lint::wasm32: $$missing" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; exit 0; }; \
 	CARGO="$(CARGO)" crates/wasm/cargo.sh check --locked --target wasm32-unknown-unknown --no-default-features $(PURE:%=-p lockgate-%) -p lockgate
 
-# Two scenarios show the speed: a home with TCP, and calls beside bulk.
+# Two scenarios show the speed: a home with TCP, and calls beside bulk. Fails without the target, which it names.
 play:
 	@CARGO="$(CARGO)" crates/wasm/build.sh
 	@node crates/wasm/tests/module.mjs target/play/lockgate.wasm measure scenarios/home.toml scenarios/voice-beside-bulk.toml
