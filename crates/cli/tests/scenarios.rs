@@ -167,3 +167,26 @@ fn the_demo_tells_its_story_in_three_lines() {
     assert!(lines[2].contains(" 0 lost by it"), "{text}");
     assert!(lines[3].contains("FIFO"), "{text}");
 }
+
+/// Each change is told with and without it; with `--no-ghost` before and after, and no other run is made.
+#[test]
+fn no_ghost_makes_no_other_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let out = directory.path().join("run").display().to_string();
+    let run = |more: &[&str]| {
+        let arguments = ["run", "scenarios/cellular.toml", "--json", "--out", &out];
+        let output = lockgate(&[&arguments[..], more].concat(), "1");
+        results(&output)
+    };
+    let with = run(&[]);
+    let headline = with["verdict"]["headline"].as_str().unwrap_or_default().to_owned();
+    assert!(headline.contains(", without it, the other changes made, "), "{headline}");
+    assert_eq!(with["verdict"]["change_first"], true);
+    let value = &with["phases"][1]["without"]["values"]["flow.game.owd.p50"];
+    assert_eq!(value["is_effect"], true, "{value}");
+    let without = run(&["--no-ghost"]);
+    let told = without["verdict"].to_string();
+    assert!(told.contains(" before, ") && !told.contains("without it"), "{told}");
+    assert!(without["phases"][1].get("without").is_none());
+    assert_eq!(with["flows"], without["flows"]);
+}

@@ -279,3 +279,35 @@ fn of_several_changes_each_is_left_out_alone() {
     assert_eq!(said.len(), 2);
     assert!(said.iter().all(|one| one.contains("the other changes made")), "{said:#?}");
 }
+
+/// The ghost of a change begins with it, and has the delays that the sentence has; none if no packet differs.
+#[test]
+fn a_ghost_is_the_run_without_its_change() {
+    let mut random = Random::stream(Seed(3), "several");
+    let network = Network::new(&mut random, 9);
+    let ghosts = |set: (&'static str, String)| {
+        let scenario = read(&network.changed("3s", &set));
+        let runs = made(&scenario, 1, 1);
+        let mut summary = lockgate::summarise(&scenario, &runs.recordings).expect("its metrics");
+        let options = Options::default();
+        let ghosts = lockgate::add_effects(&scenario, &runs, &options, &mut summary).expect("other lives");
+        (ghosts, summary)
+    };
+    let (ghosts_of_change, summary) = ghosts(("link.core.delay", "305ms".to_owned()));
+    let [ghost] = ghosts_of_change.as_slice() else { panic!("{}", ghosts_of_change.len()) };
+    assert_eq!(
+        (ghost.from_s, ghost.to_s, ghost.changes.as_slice()),
+        (3.0, 9.0, &["core.delay = 305ms".to_owned()][..])
+    );
+    assert!(ghost.time_s.len() <= 200 && ghost.time_s[0] > 3.0 && ghost.time_s.last() == Some(&9.0));
+    let call = ghost.flows.iter().find(|flow| flow.name == "call").expect("the call");
+    assert_eq!((call.owd_p50_s.len(), call.received_bps.len()), (ghost.time_s.len(), ghost.time_s.len()));
+    let mut delays: Vec<f64> = call.owd_p50_s.iter().copied().flatten().collect();
+    delays.sort_by(f64::total_cmp);
+    let without = summary.phases[1].without.as_ref().expect("another life");
+    let median = without.values["flow.call.owd.p50"].without.expect("packets");
+    assert!((delays[delays.len() / 2] / median - 1.0).abs() < 0.2, "{} {median}", delays[delays.len() / 2]);
+    assert!(ghost.queues.iter().any(|queue| queue.port == "router:client"));
+    let (none, _) = ghosts(("link.core.delay", "5ms".to_owned()));
+    assert!(none.is_empty());
+}
