@@ -131,8 +131,8 @@ fn a_change_that_only_reshuffles_is_credited_with_nothing() {
     for trial in 0..all {
         let mut random = Random::stream(Seed(trial), "nearly");
         let network = Network::new(&mut random, 8);
-        // Short windows swing most.
-        let (at, set) = (time(&mut random, 3, 8), network.nearly_same(&mut random));
+        // Early, so that the swings have time to differ.
+        let (at, set) = (time(&mut random, 2, 6), network.nearly_same(&mut random));
         let scenario = read(&network.changed(&at, &set));
         let said = changes(&told(&scenario, &made(&scenario, trial, 1 + trial % 3 / 2 * 2)));
         untold += u32::from(said[0].contains("tell no effect from chance"));
@@ -141,7 +141,7 @@ fn a_change_that_only_reshuffles_is_credited_with_nothing() {
     println!("{} of {all} reshuffles are credited, {untold} are told from no chance", claimed.len());
     assert!(claimed.is_empty(), "{claimed:#?}");
     // A law that no swing puts to the test holds nothing.
-    assert!(all < 100 || untold > 5, "{untold}");
+    assert!(all < 100 || untold > 3, "{untold}");
 }
 
 /// A knob of a watched run is a change of the scenario that the run ends with.
