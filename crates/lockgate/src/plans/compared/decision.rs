@@ -208,8 +208,8 @@ impl Compared<'_> {
         }
         let more = self.would(&undecided);
         if worse == 0 {
-            let these = if are_all { "The variants".to_owned() } else { capital(&self.named(candidates)) };
-            return Some(format!("{these} cannot be told apart with {seeds} seeds{more}."));
+            let these = if are_all { "the variants".to_owned() } else { self.named(candidates) };
+            return Some(format!("With {seeds} seeds, {these} cannot be told apart{more}."));
         }
         (2 * undecided.len() > all).then(|| {
             let many = undecided.len();
@@ -440,12 +440,6 @@ fn listed(parts: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-/// Returns a text that begins with a capital letter.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn plain(value: f64) -> String {
