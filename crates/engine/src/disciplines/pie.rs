@@ -165,7 +165,7 @@ impl Discipline for Pie {
     }
 
     fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
-        let mut law = self.law.clone();
+        let mut law = self.law;
         law.catch_up(&self.aim, self.queue.bytes(), cx.now);
         to.state = law.fields(&self.aim);
         to.state("packets", self.queue.len());

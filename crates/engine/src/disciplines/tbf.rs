@@ -344,9 +344,10 @@ impl Discipline for Tbf {
         let missing = missing(bucket);
         if missing.is_zero() {
             let why = why!["tokens ", tokens, " >= next packet ", cost];
-            match below {
-                Some(below) => to.send(None, below, why),
-                None => (to.choice, to.why) = (next, why),
+            if let Some(below) = below {
+                to.send(None, below, why);
+            } else {
+                (to.choice, to.why) = (next, why);
             }
         } else {
             let until = cx.now + missing;

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! V is that of the fluid server itself, not an approximation: it turns at each instant at which a child
-//! empties there. A packet ends at most L_max/C after GPS ends it, but may end long before: see `wf2q+`.
+//! empties there. A packet ends at most `L_max/C` after GPS ends it, but may end long before: see `wf2q+`.
 //!
 //! V advances with the work of the link, so that the rate of the link is not needed, and may vary. The work
 //! done at an arrival during a transmission is known when that has ended: arrivals get their tags at the next

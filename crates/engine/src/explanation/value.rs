@@ -131,6 +131,7 @@ pub(super) fn text<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::O
 }
 
 /// Writes a point in time in seconds.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference to the field")]
 pub(super) fn seconds<S: Serializer>(time: &Instant, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_secs_f64())
 }

@@ -2,6 +2,7 @@
 
 use super::scheduler::{Mode, Selection};
 use super::{Htb, PRIORITIES};
+use crate::node::Node;
 use crate::explanation::{Choice, Explanation, Foresight, Row, Value, why};
 use crate::units::Instant;
 
@@ -30,7 +31,7 @@ impl Htb {
         }
         let wake = scheduler.next_wake();
         let is_empty = self.classes.tops().iter().all(|top| {
-            self.classes.node_ref(*top).is_none_or(|node| node.is_empty())
+            self.classes.node_ref(*top).is_none_or(Node::is_empty)
         });
         match earliest.into_iter().chain(wake).min() {
             Some(time) if !is_empty => {
