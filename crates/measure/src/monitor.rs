@@ -137,7 +137,7 @@ pub struct PortSample {
     pub index: usize,
     /// Bits per second sent on the link in the interval.
     pub sent_bps: f64,
-    /// Rate of the link, or that of the port if it has its own, in bits per second; `None` if it is not known.
+    /// Rate of the link, or of the port itself, in bits per second; `None` if it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_bps: Option<f64>,
     /// True if that rate is used up.

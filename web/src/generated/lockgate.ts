@@ -764,7 +764,7 @@ name: string,
 index: number,
 /** Bits per second sent on the link in the interval. */
 sent_bps: number,
-/** Rate of the link, or that of the port if it has its own, in bits per second; `None` if it is not known. */
+/** Rate of the link, or of the port itself, in bits per second; `None` if it is not known. */
 rate_bps?: number | null,
 /** True if that rate is used up. */
 is_full?: boolean,
