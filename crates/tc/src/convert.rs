@@ -48,6 +48,7 @@ pub struct Converted {
 pub fn convert(request: &Request<'_>) -> Result<Converted, Problems> {
     let device = request.options.device.as_deref().unwrap_or("eth0");
     let mut reading = read(request.text, request.definitions, device);
+    reading.join_transmit_queues();
     let mut problems = core::mem::take(&mut reading.problems);
     let mut devices = import_devices(&reading.commands, request.options);
     if request.is_lenient {
@@ -69,7 +70,9 @@ pub fn convert(request: &Request<'_>) -> Result<Converted, Problems> {
             if let Err(found) = found
                 && !reading.commands.0.is_empty()
             {
-                problems.extend(found.iter().cloned());
+                // Of a line with a word that is not read, what is missing may be that word.
+                let unread: Vec<u32> = problems.iter().map(|problem| problem.at.line).collect();
+                problems.extend(found.iter().filter(|problem| !unread.contains(&problem.at.line)).cloned());
             }
             let nothing = || Problems::from(reading::nothing(&reading));
             return Err(Problems::joined(problems).unwrap_or_else(nothing));

@@ -61,6 +61,8 @@ pub struct Language {
     pub(crate) keeps_settings: bool,
     /// True if the parser takes no words, not even a wrong one.
     pub(crate) is_wordless: bool,
+    /// Reason why no scenario has it, and what is nearest to it.
+    pub(crate) absent: &'static str,
     /// First version of Linux that has it, and first version without it.
     versions: [Version; 2],
 }
@@ -103,6 +105,7 @@ impl Language {
             is_fixed: false,
             keeps_settings: false,
             is_wordless: false,
+            absent: "",
             versions: [Version(0, 0), Version::NEVER],
         }
     }
@@ -141,6 +144,10 @@ impl Language {
 
     const fn wordless(self) -> Self {
         Self { is_wordless: true, ..self }
+    }
+
+    const fn absent(self, why: &'static str) -> Self {
+        Self { absent: why, ..self }
     }
 
     const fn since(self, major: u16, minor: u16) -> Self {

@@ -12,7 +12,7 @@ mod line;
 use crate::import::devices::faults;
 use crate::position::Position;
 use crate::problem::Problem;
-use crate::reading::Reading;
+use crate::reading::{Form, Reading};
 use crate::syntax::{Class, Commands, Filter, Qdisc};
 
 /// Weight of a finding.
@@ -119,7 +119,11 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
     let commands = &reading.commands;
     let devices = devices_of(commands);
     for problem in &reading.problems {
-        if problem.is_limit() {
+        let is_refused = reading.refusals.iter().any(|(at, _)| at.line == problem.at.line);
+        if problem.is_limit() && reading.form == Form::Commands && !is_refused {
+            let help = "`tc` and the kernel take it; the rest of the command is not checked further";
+            findings.add(Severity::Note, "unread", problem.at, problem.message.clone(), help);
+        } else if problem.is_limit() {
             let help = problem.help.as_deref().unwrap_or("is it misspelt?");
             let help = format!("the command is not checked, because Lockgate does not know the word; {help}");
             findings.warn("unread", problem.at, problem.message.clone(), help);
@@ -134,7 +138,9 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
         findings.warn("kernel-effect", effect.at, effect.message.clone(), help);
     }
     // The kernel takes these: an error is only what `tc` or the kernel refuses.
-    for problem in faults(commands) {
+    // Of a line with a word that is not read, what is missing may be that word.
+    let is_read = |problem: &Problem| reading.problems.iter().all(|unread| unread.at.line != problem.at.line);
+    for problem in faults(commands).into_iter().filter(is_read) {
         let help = problem.help.unwrap_or_default();
         findings.warn("structure", problem.at, problem.message, help);
     }

@@ -6,7 +6,7 @@ pub(crate) use filter::masked_of;
 
 use lockgate_engine::units::{Duration, Rate};
 
-use crate::language::{Kind, Word};
+use crate::language::{Kind, Language, Word};
 use crate::number;
 use crate::position::Located;
 use crate::problem::{Problem, Problems};
@@ -233,10 +233,14 @@ fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Settin
                 continue;
             }
         }
-        let read = cursor.next().and_then(|text| value_type.read(text.value));
+        let text = cursor.next();
+        let read = text.and_then(|text| value_type.read(text.value));
         match read.map(|value| in_range(Kind::Netem, known, word, value)) {
             Some(Ok(value)) => settings.push(Setting { name: Located::new(name, word.at), value }),
             Some(Err(problem)) => problems.push(problem),
+            None if name == "rate" && text.is_some_and(|text| text.contains('%')) => {
+                problems.extend(text.map(|text| part_of_speed(name, text)));
+            }
             None => problems
                 .push(Problem::new(word.at, format!("`{name}` of `netem` has no value that it takes"))),
         }
@@ -291,7 +295,11 @@ fn class(
 
 fn kind(word: Located<&str>) -> Result<Located<Kind>, Problem> {
     let kind = Kind::of(word.value);
-    let kind = kind.ok_or_else(|| Problem::new(word.at, format!("kind `{}` is not known yet", *word)))?;
+    let unknown = || match Language::of(word.value).map(|language| language.absent) {
+        None | Some("") => format!("kind `{}` is not known yet", *word),
+        Some(why) => format!("kind `{}` has no place in a scenario: {why}", *word),
+    };
+    let kind = kind.ok_or_else(|| Problem::new(word.at, unknown()))?;
     Ok(Located::new(kind, word.at))
 }
 
@@ -406,6 +414,9 @@ fn value(
         _ => {
             let text = cursor.next().ok_or_else(missing)?;
             value_type.read(text.value).ok_or_else(|| {
+                if value_type == ValueType::Rate && text.contains('%') {
+                    return part_of_speed(*word, text);
+                }
                 let message = format!("`{} {}`: `{}` takes {}", *word, *text, *word, value_type.in_words());
                 Problem::new(text.at, message)
             })
@@ -423,6 +434,12 @@ fn list<T>(cursor: &mut Cursor<'_, '_>, read: impl Fn(&str) -> Option<T>) -> Opt
     (!values.is_empty()).then_some(values)
 }
 
+/// Returns the problem of a percentage of the device's speed.
+fn part_of_speed(word: &str, text: Located<&str>) -> Problem {
+    let message = format!("`{word} {}` is a part of the device's speed, which no script says", *text);
+    Problem::new(text.at, message).help(format!("write the rate, such as `{word} 500mbit`"))
+}
+
 /// Reads a service curve: `[m1 RATE d TIME] m2 RATE` or `[[umax SIZE] dmax TIME] rate RATE`.
 fn curve(cursor: &mut Cursor<'_, '_>, name: Located<&str>) -> Result<Curve, Problem> {
     let mut curve = Curve::default();
@@ -431,7 +448,10 @@ fn curve(cursor: &mut Cursor<'_, '_>, name: Located<&str>) -> Result<Curve, Prob
     while let Some(key) = cursor.peek().filter(|key| keys.contains(key)) {
         let key = Located::new(key, cursor.next().map(|word| word.at).unwrap_or_default());
         let text = cursor.value(key.value)?;
-        let wrong = || Problem::new(text.at, format!("`{} {}` is not understood", *key, *text));
+        let wrong = || match *key {
+            "m1" | "m2" | "rate" if text.contains('%') => part_of_speed(*key, text),
+            _ => Problem::new(text.at, format!("`{} {}` is not understood", *key, *text)),
+        };
         match key.value {
             "d" => set(&mut curve.d, key, number::time(text.value, "us").ok_or_else(wrong)?)?,
             "dmax" => set(&mut dmax, key, number::time(text.value, "us").ok_or_else(wrong)?)?,

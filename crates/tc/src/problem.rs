@@ -43,7 +43,8 @@ impl Problem {
 
     /// Returns true if it is a limit of the import, and not a fault of the commands.
     pub fn is_limit(&self) -> bool {
-        self.message.contains("not understood") || self.message.contains("not known yet")
+        let signs = ["not understood", "not known yet", "has no place in a scenario"];
+        signs.iter().any(|sign| self.message.contains(sign))
     }
 
     /// Makes it a limit of the import: `tc` takes the command.

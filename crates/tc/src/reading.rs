@@ -270,6 +270,58 @@ impl Reading {
         }
     }
 
+    /// Puts what stands in the classes of a `mq` in its place, if it is the same in all: a port has one queue.
+    pub(crate) fn join_transmit_queues(&mut self) {
+        let is_mq = |qdisc: &&Qdisc| *qdisc.kind == Kind::Mq && qdisc.parent.is_none();
+        let names = self
+            .commands
+            .0
+            .iter()
+            .filter(|command| matches!(&command.object, Object::Qdisc(qdisc) if is_mq(&qdisc)));
+        let names: Vec<String> = names.map(|command| command.device.value.clone()).collect();
+        for device in names {
+            let own = || self.commands.0.iter().filter(|command| *command.device == device);
+            let qdiscs = || {
+                own().filter_map(|command| match &command.object {
+                    Object::Qdisc(qdisc) => Some(qdisc),
+                    _ => None,
+                })
+            };
+            let Some(mq) = qdiscs().find(is_mq).and_then(|qdisc| qdisc.handle.as_deref()).copied() else {
+                continue;
+            };
+            let is_in = |qdisc: &Qdisc| qdisc.parent.as_deref().is_some_and(|parent| parent.owner() == mq);
+            let all: Vec<&Qdisc> = qdiscs().filter(|qdisc| is_in(qdisc)).collect();
+            let [first, rest @ ..] = all.as_slice() else { continue };
+            let is_same = |other: &&Qdisc| {
+                (&first.kind, &first.settings, &first.stab) == (&other.kind, &other.settings, &other.stab)
+            };
+            // What stands below a discipline is not compared.
+            let are_leaves = own().filter(|command| !matches!(&command.object, Object::Qdisc(_))).count()
+                == 0
+                && qdiscs().count() == all.len() + 1;
+            let kept = first.parent.as_deref().copied();
+            if !rest.iter().all(is_same) || !(rest.is_empty() || are_leaves) {
+                continue;
+            }
+            self.leave_out(
+                &device,
+                show::MQ,
+                |object| matches!(object, Object::Qdisc(qdisc) if is_mq(&qdisc)),
+            );
+            self.leave_out(&device, show::FURTHER_QUEUE, |object| {
+                matches!(object, Object::Qdisc(qdisc) if is_in(qdisc) && qdisc.parent.as_deref().copied() != kept)
+            });
+            for command in self.commands.0.iter_mut().filter(|command| *command.device == device) {
+                if let Object::Qdisc(qdisc) = &mut command.object
+                    && qdisc.parent.as_deref().copied() == kept
+                {
+                    qdisc.parent = None;
+                }
+            }
+        }
+    }
+
     /// Removes objects of a device, and all that stands in them.
     fn remove(&mut self, device: &str, why: &'static str, is_gone: impl Fn(&Object) -> bool) {
         self.leave_out(device, why, is_gone);

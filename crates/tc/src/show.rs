@@ -5,6 +5,11 @@ use crate::position::{Located, Position};
 use crate::problem::Problem;
 use crate::script::Skipped;
 
+/// Reasons for which `mq`, and what stands in all but one of its classes, are left out.
+pub(crate) const MQ: &str =
+    "it has a queue for each of the device's transmit queues: one is imported as the root";
+pub(crate) const FURTHER_QUEUE: &str = "it is a further transmit queue of the device";
+
 /// Commands that a text of `tc show` stands for, and the lines left out.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
@@ -235,9 +240,7 @@ fn qdisc(
         let major = handle.value.trim_end_matches(':').trim_start_matches('0').to_owned();
         multiqueue.push(Multiqueue { device: device.clone(), major, is_whole });
         if !is_whole {
-            return Err(
-                "it has a queue for each of the device's transmit queues: one is imported as the root",
-            );
+            return Err(MQ);
         }
     }
     let mut writer = Writer::new(entry, "qdisc");
@@ -284,7 +287,7 @@ fn add_place(
             writer.add(&["parent"]);
             writer.copy(place);
         }
-        _ => return Err("it is a further transmit queue of the device"),
+        _ => return Err(FURTHER_QUEUE),
     }
     Ok(())
 }

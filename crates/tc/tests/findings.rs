@@ -57,7 +57,7 @@ fn each_fault_is_said_with_its_weight() {
         ),
         (
             htb("tc filter add dev eth0 parent 1: protocol ip prio 5 handle 4 fw flowid 1:41"),
-            Warning,
+            Error,
             "class-absent",
             4,
             "`1:41`",
@@ -206,4 +206,201 @@ fn the_meaning_is_that_of_tc() {
     let text = format!("{ROOT}tc class add dev eth0 parent 1:7 classid 1:11 htb rate 1mbit\n");
     let scenario = imported(&text, &[]).expect("imported");
     assert!(scenario.contains("the kernel makes the class below"), "{scenario}");
+}
+
+/// What `tc check` and `tc import` say of a script whose filter leads nowhere: the same.
+#[test]
+fn a_filter_to_an_absent_class_is_an_error_for_check_and_import() {
+    for (filter, class) in [
+        ("u32 match ip dport 5060 0xffff flowid 1:21", "1:21"),
+        ("handle 4 fw classid 1:7", "1:7"),
+        ("flower ip_proto tcp dst_port 80 classid 1:99", "1:99"),
+    ] {
+        let text = format!("{ROOT}tc filter add dev eth0 parent 1: protocol ip prio 1 {filter}\n");
+        let found = findings(&text);
+        let errors: Vec<_> = found.iter().filter(|(of, ..)| *of == Severity::Error).collect();
+        let [(_, rule, line, words)] = errors.as_slice() else { panic!("{text}\n{found:?}") };
+        assert_eq!((*rule, *line), ("class-absent", 4));
+        assert!(words.contains(&format!("leads to `{class}`, which is not there")), "{words}");
+        assert!(imported(&text, &[]).is_err_and(|why| why.contains("not there")), "{text}");
+    }
+    let text = format!(
+        "{ROOT}tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:20\n"
+    );
+    assert!(findings(&text).iter().all(|(_, rule, ..)| *rule != "class-absent"), "the class is there");
+}
+
+#[test]
+fn rates_in_bytes_and_targets_above_intervals_are_said() {
+    use Severity::{Note, Warning};
+    let class = |words: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb quantum 1514 {words}"
+        )
+    };
+    each(&[
+        (
+            class("rate 10mbps"),
+            Note,
+            "bytes-a-second",
+            2,
+            "`10mbps` is 80mbit: `bps` counts bytes a second; write `10mbit`",
+        ),
+        (class("rate 1mbit ceil 250KBps"), Note, "bytes-a-second", 2, "`250KBps` is 2mbit"),
+        (class("rate 10mbps ceil 10mbit"), Warning, "ceil-under-rate", 2, "80mbit"),
+        (
+            "tc qdisc add dev eth0 root tbf rate 1mbps burst 50kb latency 10ms".to_owned(),
+            Note,
+            "bytes-a-second",
+            1,
+            "8mbit",
+        ),
+        (
+            "tc qdisc add dev eth0 root codel target 100ms".to_owned(),
+            Warning,
+            "target-over-interval",
+            1,
+            "`interval 100ms`",
+        ),
+        (
+            "tc qdisc add dev eth0 root fq_codel interval 5ms".to_owned(),
+            Warning,
+            "target-over-interval",
+            1,
+            "`target 5ms`",
+        ),
+        (
+            class("rate 10mbit") + "\ntc qdisc add dev eth0 parent 1:1 fq_codel target 500ms interval 100ms",
+            Warning,
+            "target-over-interval",
+            3,
+            "`target 500ms` is not below `interval 100ms`",
+        ),
+    ]);
+    for plain in [
+        class("rate 10mbit"),
+        "tc qdisc add dev eth0 root fq_codel target 20ms interval 200ms".to_owned(),
+        "tc qdisc add dev eth0 root fq_codel target 0 interval 0".to_owned(),
+    ] {
+        assert_eq!(findings(&plain), [], "{plain}");
+    }
+}
+
+/// Of a percentage `tc` knows the device's speed, and a script does not.
+#[test]
+fn percentages_of_the_speed_are_taken_and_not_imported() {
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb quantum 1514";
+    let taken = [
+        format!("{htb} rate 50%"),
+        format!("{htb} rate 5.5% ceil 100%"),
+        "tc qdisc add dev eth0 root tbf rate 1% burst 500kb latency 10ms".to_owned(),
+        "tc qdisc add dev eth0 root netem rate 10%".to_owned(),
+        "tc qdisc add dev eth0 root handle 1: hfsc default 1\ntc class add dev eth0 parent 1: classid 1:1 hfsc sc m1 10% d 10ms m2 5%".to_owned(),
+    ];
+    for text in taken {
+        let found = findings(&text);
+        assert!(found.iter().all(|(of, ..)| *of != Severity::Error), "{text}\n{found:?}");
+        let why = imported(&text, &[]).expect_err("no rate is known");
+        assert!(why.contains("the device's speed"), "{text}\n{why}");
+        assert!(
+            !why.contains("has no `rate`") && found.iter().all(|(.., said)| !said.contains("has no `rate`"))
+        );
+    }
+    for refused in [
+        format!("{htb} rate 101%"),
+        format!("{htb} rate 0%"),
+        format!("{htb} rate -5%"),
+        "tc qdisc add dev eth0 root cake bandwidth 10%".to_owned(),
+        "tc qdisc add dev eth0 root fq low_rate_threshold 1%".to_owned(),
+    ] {
+        let found = findings(&refused);
+        assert!(found.iter().any(|(of, ..)| *of == Severity::Error), "{refused}\n{found:?}");
+    }
+}
+
+/// Zero stands for the default of these words: it is neither doubted nor imported.
+#[test]
+fn zeros_that_stand_for_defaults_are_left_out() {
+    let htb = "tc qdisc add dev eth0 root handle 1: htb default 1\ntc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit";
+    let mut same = vec![(format!("{htb} quantum 0"), htb.to_owned())];
+    for (kind, words) in [
+        ("fq_codel", "limit 0 flows 0 target 0 interval 0 quantum 0 drop_batch 0"),
+        ("codel", "limit 0 target 0 interval 0"),
+        ("pie", "limit 0 target 0 tupdate 0 alpha 0 beta 0"),
+        ("sfq", "quantum 0 flows 0 depth 0"),
+    ] {
+        let root = format!("tc qdisc add dev eth0 root {kind}");
+        same.push((format!("{root} {words}"), root));
+    }
+    for (zero, without) in same {
+        let scenario = |text: &str| {
+            let text = imported(text, &[]).unwrap_or_else(|why| panic!("{text}\n{why}"));
+            text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(scenario(&zero), scenario(&without), "{zero}");
+        assert_eq!(findings(&zero), findings(&without), "{zero}");
+    }
+}
+
+/// The transmit queues of a `mq` are one queue of a port, if they are the same.
+#[test]
+fn equal_transmit_queues_are_one_and_others_are_refused() {
+    let mq = |queues: &[&str]| {
+        queues
+            .iter()
+            .enumerate()
+            .fold("tc qdisc add dev eth0 root handle 1: mq\n".to_owned(), |text, (at, queue)| {
+                text + &format!("tc qdisc add dev eth0 parent 1:{} {queue}\n", at + 1)
+            })
+    };
+    let one = imported("tc qdisc add dev eth0 root fq_codel limit 100", &[]).expect("a script");
+    let body = |text: &str| text.split("\ntitle").nth(1).expect("a scenario").to_owned();
+    for number in [1, 2, 4] {
+        let text = mq(&vec!["fq_codel limit 100"; number]);
+        let found = imported(&text, &[]).unwrap_or_else(|why| panic!("{text}\n{why}"));
+        assert_eq!(body(&found), body(&one), "{text}");
+        assert!(found.contains("it has a queue for each of the device's transmit queues"), "{found}");
+        assert_eq!(
+            found.matches("it is a further transmit queue of the device").count(),
+            number - 1,
+            "{found}"
+        );
+        assert_eq!(findings(&text), [], "{text}");
+    }
+    for queues in [&["fq_codel limit 100", "fq_codel limit 200"][..], &["fq_codel", "codel"], &[]] {
+        let why = imported(&mq(queues), &[]).expect_err("queues that differ");
+        assert!(why.contains("disciplines that differ, or none"), "{why}");
+    }
+}
+
+/// What `tc` takes and no scenario has is told with what is nearest, and is no doubt of the script.
+#[test]
+fn kinds_and_tags_without_a_place_are_named_with_what_is_nearest() {
+    for (words, nearest) in [
+        ("qdisc add dev eth0 root fq", "`fq_codel` shares a line"),
+        ("qdisc add dev eth0 root fq maxrate 10mbit quantum 3000", "`fq_codel` shares a line"),
+        ("qdisc add dev eth0 root mqprio num_tc 2 map 0 1 queues 1@0 1@1 hw 0", "`prio` leads them"),
+        ("qdisc add dev eth0 root hhf", "`fq_codel`"),
+    ] {
+        let text = format!("tc {words}\n");
+        let why = imported(&text, &[]).expect_err(words);
+        assert!(why.contains("has no place in a scenario") && why.contains(nearest), "{why}");
+        let found = findings(&text);
+        assert!(matches!(found.as_slice(), [(Severity::Note, "unread", 1, _)]), "{found:?}");
+    }
+    let filter = |words: &str| {
+        format!("{ROOT}tc filter add dev eth0 parent 1: protocol 802.1q flower {words} classid 1:10\n")
+    };
+    for words in ["vlan_id 10", "vlan_prio 5", "vlan_id 10 vlan_ethtype 802.1q cvlan_id 5 cvlan_prio 2"] {
+        let why = imported(&filter(words), &[]).expect_err(words);
+        assert!(why.contains("its packets have no tags; give the flows a `dscp`"), "{why}");
+        let found = findings(&filter(words));
+        assert!(found.iter().all(|(of, ..)| *of != Severity::Error), "{words}: {found:?}");
+    }
+    for words in
+        ["vlan_prio 8", "vlan_id 4096", "vlan_id 1 cvlan_id 5", "vlan_id 1 vlan_ethtype 802.1q cvlan_id 4096"]
+    {
+        let found = findings(&filter(words));
+        assert!(found.iter().any(|(of, ..)| *of == Severity::Error), "{words}: {found:?}");
+    }
 }

@@ -28,11 +28,18 @@ pub(super) fn reason(
     let is_it = match left_out.when {
         When::Always => true,
         When::With(value) => setting.value.to_string() == value,
+        When::Zero => is_zero(&setting.value),
         When::Off => setting.value == Value::Switch(false),
         When::Without(name) => value_of(all, name).is_none(),
         When::Beside(names) => names.iter().all(|name| value_of(all, name).is_some()),
     };
     (is_it && (is_general || !left_out.is_in_scripts_only)).then_some(left_out.why)
+}
+
+/// Returns true for a number, a size or a time of zero.
+fn is_zero(value: &Value) -> bool {
+    let text = value.to_string();
+    text.trim_end_matches(char::is_alphabetic).parse() == Ok(0.0)
 }
 
 /// Translates one setting to parameters; `None` if none of these is meant.

@@ -391,33 +391,39 @@ pub(super) const FLOWER: &[&str] = &[
     "pppoe_sid",
 ];
 
+/// Protocols of tags: 802.1q and 802.1ad.
+const TAGS: [u16; 2] = [0x8100, 0x88a8];
+
 /// Keys of `flower` while they are read.
 #[derive(Debug)]
 pub(super) struct Flower {
     /// Protocol of the filter, or of the packet inside a tag.
     protocol: u16,
-    is_tagged: bool,
+    /// Tags of the packets at least.
+    tags: u8,
     transport: Option<u8>,
     pub written: Vec<String>,
 }
 
 impl Flower {
     pub(super) fn new(protocol: u16) -> Self {
-        Self { protocol, is_tagged: false, transport: None, written: Vec::new() }
+        Self { protocol, tags: 0, transport: None, written: Vec::new() }
     }
 
     /// Returns what must stand before a key, if it does not.
     fn need(&self, name: &str) -> Option<&'static str> {
         let (protocol, transport) = (self.protocol, self.transport);
         let is_ip = protocol == 0x800 || protocol == 0x86dd;
-        let is_vlan = [0x8100, 0x88a8].contains(&protocol) || self.is_tagged;
+        let is_vlan = TAGS.contains(&protocol) || self.tags > 0;
         let (is_there, need) = match name {
             "ip_proto" | "src_ip" | "dst_ip" => (is_ip, "`protocol ip` or `ipv6`"),
             "src_port" | "dst_port" => {
                 (matches!(transport, Some(6 | 17 | 132)), "`ip_proto tcp`, `udp` or `sctp` before it")
             }
             "vlan_id" | "vlan_prio" | "vlan_ethtype" => (is_vlan, "`protocol 802.1q`"),
-            "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => (false, "two tags"),
+            "cvlan_id" | "cvlan_prio" | "cvlan_ethtype" => {
+                (self.tags > 1, "two tags: `vlan_ethtype 802.1q` before it")
+            }
             "type" | "code" => {
                 let is_icmp = matches!((protocol, transport), (0x800, Some(1)) | (0x86dd, Some(58)));
                 (is_icmp, "`ip_proto icmp` before it")
@@ -457,12 +463,18 @@ impl Flower {
                 let flags = ["frag", "firstfrag"];
                 text.split('/').all(|flag| flags.contains(&flag.strip_prefix("no").unwrap_or(flag)))
             }
-            "vlan_id" => lex::unsigned(text.value, 0, 0xfff).is_some(),
-            "vlan_prio" => lex::unsigned(text.value, 0, 7).is_some(),
-            "vlan_ethtype" => {
+            "vlan_id" | "cvlan_id" => lex::unsigned(text.value, 0, 0xfff).is_some(),
+            "vlan_prio" | "cvlan_prio" => lex::unsigned(text.value, 0, 7).is_some(),
+            "vlan_ethtype" | "cvlan_ethtype" => {
                 let inner = protocol(text.value);
-                (self.protocol, self.is_tagged) = (inner.unwrap_or(0), true);
+                self.protocol = inner.unwrap_or(0);
+                self.tags = self.tags.max(1 + u8::from(TAGS.contains(&self.protocol)));
                 inner.is_some()
+            }
+            "num_of_vlans" => {
+                let number = lex::unsigned(text.value, 0, 0xff);
+                self.tags = self.tags.max(number.unwrap_or(0) as u8);
+                number.is_some()
             }
             "type" | "code" | "ip_ttl" => bits(0, 0xff),
             "hw_tc" => lex::unsigned(text.value, 0, 15).is_some(),

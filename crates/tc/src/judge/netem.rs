@@ -107,7 +107,7 @@ pub(super) fn options(
 
 /// Reads `RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]`.
 fn rate(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -> Result<(), Refusal> {
-    values.set("rate", read(cursor, word, Sort::Rate)?, word.at);
+    values.set("rate", read(cursor, word, Sort::LineRate)?, word.at);
     let is_next = |cursor: &Cursor<'_, '_>| cursor.peek().is_some_and(|text| lex::signed(text, 0).is_some());
     for _ in 0..3 {
         if !is_next(cursor) {

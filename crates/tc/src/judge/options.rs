@@ -87,6 +87,9 @@ fn value(
             let mut count = 0;
             while let Some(number) = cursor.peek().and_then(lex::size) {
                 cursor.next();
+                if number == 0.0 && one.name == "quanta" {
+                    return Err(parser(word.at, format!("a number of `{}` is above 0", *word)));
+                }
                 values.set(one.group(), number, word.at);
                 count += 1;
             }
@@ -190,7 +193,7 @@ fn curve(
         })?;
         Ok(Some(read))
     };
-    let (slope, time) = (Sort::Rate32, Sort::Time);
+    let (slope, time) = (Sort::LineRate32, Sort::Time);
     let first = next(cursor, &["m1"], slope)?;
     let length = next(cursor, &["d"], time)?;
     let rate = match next(cursor, &["m2"], slope)? {

@@ -31,7 +31,7 @@ const fn ack_filter(name: &'static str, value: Fixed) -> Word {
 }
 
 const WORDS: &[Word] = words! {
-    rate: "bandwidth";
+    rate: "bandwidth".read_as(Sort::Rate);
     flag: "unlimited".left_out_of_scripts(DEFAULT) "autorate-ingress";
     time: "rtt";
     = trip("datacentre", Duration::from_micros(100));

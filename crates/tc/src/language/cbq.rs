@@ -9,7 +9,7 @@ pub(super) const CBQ: Language =
 
 /// A rate in 32 bits of bytes a second.
 const fn rate32(name: &'static str) -> Word {
-    rate(name).read_as(Sort::Rate32)
+    rate(name).read_as(Sort::LineRate32)
 }
 
 const WORDS: &[Word] = words! {
@@ -20,7 +20,7 @@ const WORDS: &[Word] = words! {
     number: "ewma";
     = link_layer();
     // The parser reads words of classes, too.
-    only(Sort::Rate32): "rate" "weight";
+    only(Sort::LineRate32): "rate" "weight";
     only(U32): "prio";
     only(Sort::Size): "allot";
     only(U32): "maxburst" "minburst";

@@ -9,20 +9,20 @@ pub(super) const CODEL: Language = Language::new("codel", CODEL_WORDS).keeps_set
 pub(super) const FQ_CODEL: Language = Language::new("fq_codel", FQ_CODEL_WORDS).keeps_settings();
 
 const CODEL_WORDS: &[Word] = words! {
-    packets: "limit";
-    time: "target" "interval";
+    packets: "limit".zero_is_none();
+    time: "target".zero_is_none() "interval".zero_is_none();
     switch: "ecn";
     time: "ce_threshold";
 };
 
 const FQ_CODEL_WORDS: &[Word] = words! {
-    packets: "limit";
-    number: "flows".limits(0.0, 65_536.0);
-    time: "target" "interval";
-    size: "quantum".read_as(U32).limits(0.0, 1_048_576.0);
+    packets: "limit".zero_is_none();
+    number: "flows".limits(0.0, 65_536.0).zero_is_none();
+    time: "target".zero_is_none() "interval".zero_is_none();
+    size: "quantum".read_as(U32).limits(0.0, 1_048_576.0).zero_is_none();
     switch: "ecn";
     time: "ce_threshold";
     only(Sort::Masked): "ce_threshold_selector";
     size: "memory_limit";
-    number: "drop_batch";
+    number: "drop_batch".zero_is_none();
 };

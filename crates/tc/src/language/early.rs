@@ -12,7 +12,7 @@ pub(super) const CHOKE: Language = Language::new("choke", CHOKE_WORDS);
 const RED_WORDS: &[Word] = words! {
     size: "limit" "min" "max" "avpkt";
     number: "burst";
-    rate: "bandwidth".read_as(Sort::Rate32);
+    rate: "bandwidth".read_as(Sort::LineRate32);
     = word("probability", ValueType::Real, Sort::Share);
     flag: "ecn" "harddrop" "adaptive" "nodrop";
     only(Sort::Flag): "adaptative";
@@ -23,7 +23,7 @@ const CHOKE_WORDS: &[Word] = words! {
     packets: "limit".limits(0.0, 131_071.0) "min" "max";
     size: "avpkt";
     number: "burst";
-    rate: "bandwidth".read_as(Sort::Rate32);
+    rate: "bandwidth".read_as(Sort::LineRate32);
     = word("probability", ValueType::Real, Sort::Real);
     flag: "ecn";
 };

@@ -27,7 +27,7 @@ const CLASS: &[Word] = words! {
     rate: "ceil".short(2).once();
     size: "burst".read_as(Sort::Cells).short(1).aka(&["buffer", "maxburst"])
         "cburst".read_as(Sort::Cells).short(1).aka(&["cbuffer", "cmaxburst"])
-        "quantum".read_as(DECIMAL).short(1);
+        "quantum".read_as(DECIMAL).short(1).zero_is_none();
     number: "prio".read_as(DECIMAL).short(1);
     size:
         "mtu".read_as(DECIMAL).short(1).sets(Meaning::Tree)

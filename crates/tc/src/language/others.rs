@@ -5,18 +5,28 @@ use super::word::{Word, only, words};
 use super::{Classes, Language};
 
 pub(super) const OTHERS: &[Language] = &[
-    Language::new("blackhole", &[]),
-    Language::new("cbs", CBS).classes(Classes::One),
-    Language::new("etf", ETF).classes(Classes::One).fixed(),
-    Language::new("fq", FQ),
-    Language::new("gred", GRED),
-    Language::new("hhf", HHF),
-    Language::new("mqprio", MQPRIO).classes(Classes::Any).at_root().fixed(),
-    Language::new("multiq", &[]).classes(Classes::Any),
-    Language::new("plug", PLUG).classes(Classes::One),
-    Language::new("sfb", SFB).classes(Classes::One),
-    Language::new("skbprio", &[only("limit", Sort::Size)]).classes(Classes::UpTo(64)),
-    Language::new("taprio", TAPRIO).classes(Classes::Any).at_root(),
+    Language::new("blackhole", &[]).absent("it drops every packet; a link has `loss = \"100%\"`"),
+    Language::new("cbs", CBS).classes(Classes::One).absent("its credit is nearest to a `tbf` of its `idleslope`"),
+    Language::new("etf", ETF).classes(Classes::One).fixed().absent("it sends at times that programs give their packets"),
+    Language::new("fq", FQ).absent(
+        "it paces each socket of its own host by the sender's rate, which TCP of a scenario does itself; `fq_codel` shares a line \
+         among flows as it does",
+    ),
+    Language::new("gred", GRED).absent("write a `red` for each of its queues below a `prio`"),
+    Language::new("hhf", HHF).absent("`fq_codel` keeps large flows from small ones without finding them"),
+    Language::new("mqprio", MQPRIO).classes(Classes::Any).at_root().fixed().absent(
+        "it leads priorities to transmit queues of a device; `prio` leads them to bands by its `priomap`",
+    ),
+    Language::new("multiq", &[]).classes(Classes::Any).absent("a port has no transmit queues; write that of one at the root"),
+    Language::new("plug", PLUG).classes(Classes::One).absent("it holds packets until a program lets them go"),
+    Language::new("sfb", SFB).classes(Classes::One).absent("`fq_pie` keeps flows that do not react from others too"),
+    Language::new("skbprio", &[only("limit", Sort::Size)])
+        .classes(Classes::UpTo(64))
+        .absent("`prio` serves priorities in their order too"),
+    Language::new("taprio", TAPRIO)
+        .classes(Classes::Any)
+        .at_root()
+        .absent("its gates open by a clock; without them it is a `prio`"),
     // `tc` knows it, and no kernel by this name.
     Language::new("teql0", &[]).since(u16::MAX, 0),
 ];
@@ -52,12 +62,13 @@ const ETF: &[Word] = words! {
 
 const FQ: &[Word] = words! {
     only(U32): "limit" "flow_limit" "buckets".limits(0.0, 262_144.0);
-    only(Sort::Rate32): "maxrate" "low_rate_threshold";
+    only(Sort::LineRate32): "maxrate";
+    only(Sort::Rate32): "low_rate_threshold";
     only(Sort::Time): "ce_threshold";
     only(Sort::Nanos): "timer_slack";
     only(Sort::Flag): "horizon_drop" "horizon_cap";
     only(Sort::Time): "horizon";
-    only(Sort::Rate32): "defrate";
+    only(Sort::LineRate32): "defrate";
     only(U32): "quantum".limits(1.0, 1_048_576.0) "initial_quantum".limits(0.0, i32::MAX as f64)
         "orphan_mask";
     only(Sort::Time): "refill_delay";
@@ -70,7 +81,7 @@ const GRED: &[Word] = words! {
     only(Sort::Flag): "grio";
     only(Sort::Size): "limit" "min" "max" "avpkt";
     only(U32): "burst";
-    only(Sort::Rate32): "bandwidth";
+    only(Sort::LineRate32): "bandwidth";
     only(Sort::Share): "probability";
     only(U32): "DP" "prio";
     only(Sort::Flag): "ecn" "harddrop";

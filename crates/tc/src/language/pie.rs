@@ -17,21 +17,21 @@ const fn no_estimator() -> Word {
 }
 
 const PIE_WORDS: &[Word] = words! {
-    packets: "limit";
-    time: "target" "tupdate";
-    gain: "alpha" "beta";
+    packets: "limit".zero_is_none();
+    time: "target".zero_is_none() "tupdate".zero_is_none();
+    gain: "alpha".zero_is_none() "beta".zero_is_none();
     switch: "ecn" "bytemode";
     flag: "dq_rate_estimator";
     = no_estimator();
 };
 
 const FQ_PIE_WORDS: &[Word] = words! {
-    packets: "limit";
-    number: "flows";
-    time: "target" "tupdate";
-    gain: "alpha" "beta";
-    size: "quantum" "memory_limit";
-    number: "ecn_prob";
+    packets: "limit".zero_is_none();
+    number: "flows".zero_is_none();
+    time: "target".zero_is_none() "tupdate".zero_is_none();
+    gain: "alpha".zero_is_none() "beta".zero_is_none();
+    size: "quantum".zero_is_none() "memory_limit".zero_is_none();
+    number: "ecn_prob".zero_is_none();
     switch: "ecn" "bytemode";
     flag: "dq_rate_estimator";
     = no_estimator();

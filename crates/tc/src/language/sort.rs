@@ -21,6 +21,9 @@ pub(crate) enum Sort {
     Rate32,
     /// Rate of 64 bits; below zero it wraps.
     Rate,
+    /// The same of 32 and of 64 bits, or a percentage of the device's speed.
+    LineRate32,
+    LineRate,
     /// Time in microseconds, of which 32 bits are kept.
     Time,
     /// Time that must be short enough for its field of ticks.
@@ -76,8 +79,9 @@ impl Sort {
                 }
                 None => lex::size(text),
             },
-            Self::Rate => lex::rate(text).map(|rate| lex::bytes(rate) as f64),
-            Self::Rate32 => lex::rate(text)
+            Self::LineRate | Self::LineRate32 if text.contains('%') => part_of_speed(text),
+            Self::Rate | Self::LineRate => lex::rate(text).map(|rate| lex::bytes(rate) as f64),
+            Self::Rate32 | Self::LineRate32 => lex::rate(text)
                 .map(|rate| (rate / 8.0).trunc())
                 .filter(|rate| (0.0..=f64::from(u32::MAX)).contains(rate)),
             Self::Time => lex::time(text).map(|time| f64::from(lex::field(time))),
@@ -135,6 +139,9 @@ impl Sort {
             Self::Whole(..) | Self::Numbers | Self::Signed(_) => "a whole number",
             Self::Size | Self::Cells => "a size such as `1500` or `64kb`",
             Self::Rate | Self::Rate32 => "a rate such as `10mbit`",
+            Self::LineRate | Self::LineRate32 => {
+                "a rate such as `10mbit`, or a percentage of the device's speed up to `100%`"
+            }
             Self::Time | Self::Ticks | Self::Nanos => "a time such as `20ms`",
             Self::Percent => "a percentage such as `10%`",
             Self::Share => "a number from 0 to 1",
@@ -151,4 +158,16 @@ impl Sort {
         };
         words.to_owned()
     }
+}
+
+/// Speed of a device of which a percentage is taken: that of the device itself is not known here.
+const SPEED: f64 = 125_000_000.0;
+
+/// Reads a percentage of the device's speed: digits, up to the first that is none, and its sign.
+fn part_of_speed(text: &str) -> Option<f64> {
+    let is_part = |letter: char| letter.is_ascii_digit() || ".%".contains(letter);
+    let part = text.find(|letter| !is_part(letter)).map_or(text, |end| &text[..end]);
+    let (number, rest) = lex::real(part).unwrap_or((0.0, part));
+    let is_one = !part.is_empty() && (rest.is_empty() || rest == "%") && (0.0..=100.0).contains(&number);
+    is_one.then_some(number / 100.0 * SPEED)
 }

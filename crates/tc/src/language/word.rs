@@ -98,6 +98,8 @@ pub(crate) enum When {
     Always,
     /// With this value.
     With(&'static str),
+    /// With a value of zero.
+    Zero,
     /// Switched off.
     Off,
     /// Without this word.
@@ -160,7 +162,7 @@ pub(super) const fn value_of(name: &'static str, parameter: &'static str) -> Wor
 }
 
 pub(super) const fn rate(name: &'static str) -> Word {
-    word(name, ValueType::Rate, Sort::Rate)
+    word(name, ValueType::Rate, Sort::LineRate)
 }
 
 pub(super) const fn size(name: &'static str) -> Word {
@@ -229,6 +231,11 @@ impl Word {
 
     pub(super) const fn left_out(self, why: &'static str) -> Self {
         self.left_out_when(When::Always, why)
+    }
+
+    /// Makes zero the same as no word: `tc` or the kernel takes it for the default.
+    pub(super) const fn zero_is_none(self) -> Self {
+        self.left_out_when(When::Zero, "0 stands for the default")
     }
 
     pub(super) const fn left_out_when(self, when: When, why: &'static str) -> Self {

@@ -42,7 +42,7 @@ fn guaranteed(class: &Class) -> Option<Rate> {
     })
 }
 
-fn at(settings: &[Setting], name: &str, other: Position) -> Position {
+pub(super) fn at(settings: &[Setting], name: &str, other: Position) -> Position {
     settings.iter().find(|setting| *setting.name == name).map_or(other, |setting| setting.name.at)
 }
 
@@ -116,7 +116,8 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
     };
     let place = at(&class.settings, "quantum", class.id.at);
     let computed = rate.as_bits() / 8 / r2q;
-    if let Some(Value::Size(Bytes(quantum))) = value_of(&class.settings, "quantum") {
+    // Zero is no quantum: the kernel computes one.
+    if let Some(Value::Size(Bytes(quantum @ 1..))) = value_of(&class.settings, "quantum") {
         // What the kernel computes is reported where it does so, or not at all.
         if *quantum < machine.mtu && *quantum != computed {
             let message = format!(

@@ -46,7 +46,9 @@ fn absent(device: &Device<'_>, findings: &mut Findings) {
             );
             let near =
                 device.classes.iter().find(|class| class.id.major == major).map_or(id, |class| *class.id);
-            findings.warn(
+            // No packet goes where the command says.
+            findings.add(
+                Severity::Error,
                 "class-absent",
                 class.at,
                 message,

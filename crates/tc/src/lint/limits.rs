@@ -1,15 +1,47 @@
 //! Rules on sizes and rates: bursts, RED's thresholds, fields of 32 bits.
 
-use lockgate_engine::units::{Bytes, Rate};
+use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use super::{Device, Findings, Machine, Severity};
 use crate::import::classification::band_map;
 use crate::import::settings::value_of;
 use crate::language::{HTB_MTU, Kind, computed_burst};
+use crate::lex;
 use crate::number::rate_text;
 use crate::position::Position;
 use crate::syntax::{FilterAction, Qdisc, Setting};
 use crate::value::Value;
+
+/// Returns the rate of a word in bytes a second, such as `10mbps`, and the same number of bits.
+fn bytes_a_second(word: &str) -> Option<(Rate, String)> {
+    let lower = word.to_ascii_lowercase();
+    let start = lower.strip_suffix("bps")?;
+    let digits = start.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let bits = lex::rate(word).filter(|_| digits.parse::<f64>().is_ok())?;
+    Some((Rate::from_bits(bits as u64), format!("{start}bit")))
+}
+
+/// Target and interval of CoDel without the words.
+const TARGET: Duration = Duration::from_millis(5);
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// Reports a target that packets may exceed for a whole interval without a drop.
+fn target(qdisc: &Qdisc, findings: &mut Findings) {
+    let time = |name: &str, usual: Duration| match value_of(&qdisc.settings, name) {
+        Some(Value::Time(time)) if *time > Duration::ZERO => *time,
+        _ => usual,
+    };
+    let (target, interval) = (time("target", TARGET), time("interval", INTERVAL));
+    if target >= interval {
+        let at = super::classes::at(&qdisc.settings, "target", qdisc.kind.at);
+        findings.warn(
+            "target-over-interval",
+            at,
+            format!("`target {target}` is not below `interval {interval}`: the wait is not held near the target"),
+            "the interval is a round trip of the slowest flows, and the target 5 to 10 % of it: `target 5ms interval 100ms`",
+        );
+    }
+}
 
 /// Largest rate of a field of 32 bits: bytes a second.
 const LARGEST_RATE: u64 = (u32::MAX as u64) * 8;
@@ -23,6 +55,7 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
             Kind::Tbf => bursts(&qdisc.settings, &[("burst", "rate")], machine, findings),
             Kind::Red | Kind::Choke => red(qdisc, findings),
             Kind::CakeMq => cake_mq(qdisc, findings),
+            Kind::Codel | Kind::FqCodel => target(qdisc, findings),
             Kind::Prio | Kind::Ets => {
                 if let Err(problem) = band_map(qdisc)
                     && !problem.is_limit()
@@ -31,6 +64,18 @@ pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findi
                 }
             }
             _ => {}
+        }
+    }
+    let words = device.commands.0.iter().flat_map(|command| command.object.words().all.iter().flatten());
+    for word in words {
+        if let Some((bits, meant)) = bytes_a_second(&word.value) {
+            findings.add(
+                Severity::Note,
+                "bytes-a-second",
+                word.at,
+                format!("`{}` is {}: `bps` counts bytes a second", word.value, rate_text(bits)),
+                format!("write `{meant}` if bits are meant, or `{}`, which says the same", rate_text(bits)),
+            );
         }
     }
     for class in &device.classes {

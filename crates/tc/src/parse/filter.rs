@@ -405,6 +405,13 @@ fn prefix(text: Located<&str>) -> Result<Prefix, Problem> {
 fn key(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<Key, Problem> {
     const KEYS: [&str; 8] =
         ["eth_type", "ip_proto", "src_ip", "dst_ip", "src_port", "dst_port", "ip_tos", "tcp_flags"];
+    if ["vlan", "cvlan", "num_of"].iter().any(|tag| word.value.starts_with(tag)) {
+        let message = format!(
+            "`{}` of `flower` has no place in a scenario: its packets have no tags; give the flows a `dscp`, and match that",
+            *word
+        );
+        return Err(Problem::new(word.at, message));
+    }
     if !KEYS.contains(&word.value) {
         return Err(Problem::new(word.at, format!("`{}` of `flower` is not understood", *word)));
     }

@@ -5,7 +5,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc none /proc; mount -t sysfs none /sys; mount -t tmpfs none /mnt
 mkdir -p /mnt/out /mnt/modules/lib/modules; mount -t hostfs none /mnt/out -o "$OUT"; mkfifo /mnt/end
 ln -s "$UML/usr/lib/uml/modules/$(uname -r)" "/mnt/modules/lib/modules/$(uname -r)"
-for module in "$UML/usr/lib/uml/modules/$(uname -r)"/kernel/net/sched/*.ko dummy ifb; do
+for module in "$UML/usr/lib/uml/modules/$(uname -r)"/kernel/net/sched/*.ko dummy ifb veth; do
   module=${module##*/}; modprobe -q -d /mnt/modules "${module%.ko}" 2> /dev/null
 done
 [ -f /mnt/out/.versions ] || { uname -r; tc -V; } > /mnt/out/.versions

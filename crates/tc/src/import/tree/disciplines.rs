@@ -97,7 +97,7 @@ impl<'a> Builder<'a> {
         }
         let why = match kind {
             Kind::Mq => {
-                "each transmit queue of the device has a discipline of its own; a port has one: write that of one queue at the root"
+                "the transmit queues of the device have disciplines that differ, or none; a port has one: write that of one queue at the root"
             }
             Kind::Noqueue => "it queues nothing",
             _ => "it is not known yet",
