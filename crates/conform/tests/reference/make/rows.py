@@ -37,6 +37,20 @@ def delay_off(flow, by, why):
     return [{"flow": flow, "quantity": "mean delay", "off_by": by, "why": why}]
 
 
+def link(*lines, mbit=10):
+    """Returns commands of a class of HTB as a link, with a discipline `10:` in it."""
+    first, *more = lines
+    rate = f"{mbit}mbit"
+    return ["htb default 1", f"class add $ parent 1: classid 1:1 htb rate {rate} ceil {rate} burst 1600 cburst 1600 quantum 1514",
+            f"qdisc add $ parent 1:1 handle 10: {first}", *more]
+
+
+def to_classes(parent, *classes):
+    """Returns filters that lead the flows to these classes, in order."""
+    return [f"filter add $ parent {parent} protocol ip prio 1 u32 match ip dport {9000 + index} 0xffff flowid {id}"
+            for index, id in enumerate(classes)]
+
+
 def hosts(**flows_of):
     """Returns flows `NAME1`, `NAME2`, ... of (source, destination, number, Mbit/s each)."""
     made = {}
@@ -56,6 +70,27 @@ STARVED = ("the tin gets a packet in 44 ms, when those above it are empty at onc
            "sender of this run is late by up to 281 us")
 
 ROWS = [
+    # Other kinds: whole boots of four rows, before those of CAKE, whose boots stay as they are.
+    row("fq_codel_sparse_poisson", link("fq_codel quantum 300"), {"sparse": udp(0.2, 200), **flows(8, 8)}),
+    row("codel_limit", link("codel limit 20 target 1ms interval 20ms"), flows(12)),
+    row("htb_within_rates", ["htb default 99", "class add $ parent 1: classid 1:1 htb rate 10mbit ceil 10mbit burst 1600 cburst 1600",
+        "class add $ parent 1:1 classid 1:11 htb rate 4mbit ceil 10mbit burst 1600 cburst 1600 quantum 1514",
+        "class add $ parent 1:1 classid 1:12 htb rate 6mbit ceil 10mbit burst 1600 cburst 1600 quantum 1514",
+        *[f"qdisc add $ parent 1:{n} handle {n}: pfifo limit 50" for n in (11, 12)], *to_classes("1:", "1:11", "1:12")],
+        flows(3.6, 8)),
+    row("drr_one_within", link("drr", *[f"class add $ parent 10: classid 10:{n} drr quantum {quantum}" for n, quantum in ((1, 500), (2, 1500), (3, 3000))],
+        *[f"qdisc add $ parent 10:{n} handle 2{n}: pfifo limit 50" for n in (1, 2, 3)], *to_classes("10:", "10:1", "10:2", "10:3")),
+        flows(6, 2, 12)),
+    row("pie_poisson_1.1x", link("pie"), flows(11), 20),
+    row("red_poisson_gentle", link("red limit 100000 min 10000 max 60000 avpkt 1000 burst 27 probability 0.1 bandwidth 10mbit"),
+        flows(11), 20),
+    row("sfq_poisson", link("sfq limit 60 quantum 1514"), flows(2, 5, 8)),
+    row("sfq_depth", link("sfq depth 10 headdrop"), {"s200": udp(4, 200), "s1000": udp(8)}),
+    row("prio_by_tos", link("prio", *[f"qdisc add $ parent 10:{n} handle 2{n}: pfifo limit 50" for n in (1, 2, 3)]),
+        {"low_delay": udp(2, tos=0x10), "normal": udp(5), "bulk": udp(6, tos=0x08)}, 20),
+    row("bfifo_sizes", link("bfifo limit 20000"), {"s200": udp(4, 200), "s1400": udp(7, 1400)}, 20),
+    row("pfifo_head_drop", link("pfifo_head_drop limit 20"), flows(11)),
+    row("choke_equal", link("choke limit 1000 min 10 max 60 probability 0.1 avpkt 1000 burst 27 bandwidth 10mbit"), flows(6, 6), 20),
     # Tins: all above their parts, or the upper ones within them.
     row("cake_diffserv3_overload", f"{CAKE} diffserv3", {"bulk": udp(8, tos=CS1), "best": udp(8), "voice": udp(8, tos=EF)}),
     row("cake_diffserv3_voice_within", f"{CAKE} diffserv3", {"bulk": udp(8, tos=CS1), "best": udp(12), "voice": udp(1, 300, tos=EF)}),
