@@ -121,7 +121,7 @@ pub enum Standing {
     Best,
     /// The reference, which is not the best.
     Reference,
-    /// No difference is seen, or there is none.
+    /// No difference is seen, or all values are the same.
     Same,
     /// The difference is real, and too small to matter in practice.
     Equal,
