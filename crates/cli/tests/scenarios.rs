@@ -166,6 +166,8 @@ fn the_demo_tells_its_story_in_three_lines() {
     assert!(lines[1].contains("times less"), "{text}");
     assert!(lines[2].contains(" 0 lost by it"), "{text}");
     assert!(lines[3].contains("FIFO"), "{text}");
+    let is_narrow = |line: &&str| line.starts_with("report: ") || line.chars().count() <= 80;
+    assert!(text.lines().collect::<Vec<_>>().iter().all(is_narrow), "80 columns: {text}");
 }
 
 /// Each change is told with and without it; with `--no-ghost` before and after, and no other run is made.

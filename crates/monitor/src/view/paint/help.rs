@@ -16,7 +16,7 @@ const KEYS: [(&str, &str, &str); 12] = [
     ("Enter", "type a value of the knob", "⏎ type"),
     ("r", "replace the tree of the port by the next one", "r root"),
     ("/", "show only queues and ports with this text in their name", "/ find"),
-    ("z", "show the last 10 s, 60 s, or all of the run; a letter marks each change", "z zoom"),
+    ("z", "show the last 10 s, 60 s or all of the run; letters mark changes", "z zoom"),
     ("[ ]", "take samples more often, less often", "[] every"),
     ("space", "freeze the picture; samples are still taken", "␣ freeze"),
     ("h", "hold the time of the simulation, and go on", "h hold"),
@@ -26,8 +26,8 @@ const KEYS: [(&str, &str, &str); 12] = [
 
 /// Explanations of the figures.
 const WORDS: [&str; 5] = [
-    "Ports are sorted by their delay, the worst first. Red hurts: the bound on its delay is missed,",
-    "without one p99 is 100 ms or more, or 5 % are lost; yellow: the link is full. A drop alone is no pain.",
+    "Ports: the longest delay first. Red hurts: it misses a bound on its delay,",
+    "or without one p99 is 100 ms, or 5 % are lost. Yellow: the link is full.",
     "now, bar: packets waiting; │ is the largest backlog of the interval",
     "in, out: bits a second offered and sent",
     "p50, p99: time in the port of the packets sent; drop: dropped in the interval",

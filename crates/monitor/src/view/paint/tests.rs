@@ -387,7 +387,7 @@ fn red_is_pain() {
         rate_bps: Some(10e6),
         ..PortSample::default()
     };
-    let bloated = QueueSample { sojourn_p99_s: Some(0.682), ..bloated };
+    let bloated = QueueSample { sojourn_p99_s: Some(0.682), sent_packets: 90, ..bloated };
     let ports =
         vec![port("a", 0, bloated, 9.99e6), port("b", 1, fair.clone(), 9.99e6), port("c", 2, fair, 1e6)];
     let mut sample = Sample { ports, interval_s: 0.1, ..Sample::default() };
