@@ -317,8 +317,9 @@ pub(crate) struct Run {
     /// for each, Parquet, or CSV if its name ends with `.csv`
     #[arg(long, value_name = "FILE", conflicts_with = "twin")]
     pub(crate) members: Option<PathBuf>,
-    /// Writes a picture of the (first) run to share to this file, which is replaced: its verdict, the delay that
-    /// decides, and the command, as SVG of 1200 by 630 pixels; the report's button makes a PNG of the same
+    /// Writes a picture of the (first) run to share to this file, which is replaced: its verdict, the delay
+    /// that decides, and the command, as SVG of 1200 by 630 pixels; the report's button makes a PNG of the
+    /// same
     #[arg(long, value_name = "FILE.svg", conflicts_with = "twin")]
     pub(crate) card: Option<PathBuf>,
     /// Keeps a row for every packet and port in packets.parquet
@@ -575,8 +576,8 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
-    /// Paper, or folder with a claims.toml; `all` for all papers that come with Lockgate; without any they are
-    /// listed
+    /// Paper, or folder with a claims.toml; `all` for all papers that come with Lockgate; without any they
+    /// are listed
     #[arg(value_name = "PAPER")]
     pub(crate) papers: Vec<String>,
     /// Checks only this claim

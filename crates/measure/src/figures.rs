@@ -25,8 +25,8 @@ pub fn quantity(value: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// Formats a value and half the width of its interval, with their unit once and as many decimals: two digits of
-/// the half width, at most three decimals: `31.80 ± 0.40 ms`.
+/// Formats a value and half the width of its interval, with their unit once and as many decimals: two digits
+/// of the half width, at most three decimals: `31.80 ± 0.40 ms`.
 pub fn interval(value: f64, half: f64, unit: &str) -> String {
     let larger = value.abs().max(half);
     let (scale, unit) = match unit {

@@ -7,8 +7,8 @@
 //!                                    above them, percentiles over the members of each group of flows
 //! ```
 //!
-//! Worst: furthest beyond the bounds of what hurts, then most packets dropped in the interval, then the longest
-//! backlog.
+//! Worst: furthest beyond the bounds of what hurts, then most packets dropped in the interval, then the
+//! longest backlog.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

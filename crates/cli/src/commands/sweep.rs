@@ -136,8 +136,8 @@ fn collect(sweep: &Sweep, into: &Path) -> Result<Exit, Failure> {
     }
 }
 
-/// Prints the table of the variants, if they are few, and writes the page into the directory of the store. Returns its
-/// path; `None` for a storage that is no directory, and for variants that no page shows.
+/// Prints the table of the variants, if they are few, and writes the page into the directory of the store.
+/// Returns its path; `None` for a storage that is no directory, and for variants that no page shows.
 fn compare(sweep: &Sweep, into: &Path) -> Result<Option<PathBuf>, Failure> {
     let variants = sweep.plan.variants()?;
     if !(2..=MOST_COMPARED).contains(&variants.len()) || !into.is_dir() {

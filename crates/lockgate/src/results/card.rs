@@ -1,5 +1,5 @@
-//! Card of a run: one picture of 1200 by 630 pixels with its verdict, the delay that decides, its bound, and the
-//! command that repeats it. It stands alone: no fonts, styles or scripts from outside.
+//! Card of a run: one picture of 1200 by 630 pixels with its verdict, the delay that decides, its bound, and
+//! the command that repeats it. It stands alone: no fonts, styles or scripts from outside.
 
 use std::fmt::Write;
 

@@ -38,8 +38,8 @@ pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
     );
 }
 
-/// Returns the roots, and the leaves that hurt most, in the order of the sample; of equal ones those that drop and
-/// hold most.
+/// Returns the roots, and the leaves that hurt most, in the order of the sample; of equal ones those that
+/// drop and hold most.
 fn worst_of<'a>(
     all: &[(&'a PortSample, &'a QueueSample)],
     interval_s: f64,

@@ -1,8 +1,8 @@
 //! Pain: the one rule by which terminal, pages and router tell a bad queue or flow from a busy one.
 //!
 //! ```text
-//! red, "hurts"   the bound on its delay is missed now; without one, its packets wait 100 ms (99th percentile)
-//!                or longer; or 5 % of them are lost
+//! red, "hurts"   the bound on its delay is missed now; without one, its packets wait 100 ms (99th
+//!                percentile) or longer; or 5 % of them are lost
 //! amber          the link of the port is full
 //! grey           a drop: that is how active queue management works
 //! ```
@@ -12,11 +12,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{FlowSample, Hurt, PortSample, QueueSample, Sample, worst};
-use crate::metric::{Quantity, Statistic, Subject};
+use crate::metric::{Quantity, Statistic, Subject, matches};
 use crate::summary::{Bound, Expected};
 
-/// 99th percentile of the time in the port, in seconds, from which a queue without a bound hurts: a call bears
-/// 150 ms each way.
+/// 99th percentile of the time in the port, in seconds, from which a queue without a bound hurts: a call
+/// bears 150 ms each way.
 pub const LONGEST_WAIT: f64 = 0.1;
 
 /// Share of lost packets from which a queue hurts: speech is impaired, and TCP well below its rate.
@@ -134,7 +134,10 @@ impl Limits {
     }
 
     fn of_queue(&self, port: &str, name: &str) -> Option<f64> {
-        let of = |limit: &&Limit| matches!(&limit.subject, Subject::Queue(at, queue) if at == port && crate::metric::matches(queue, name));
+        let of = |limit: &&Limit| match &limit.subject {
+            Subject::Queue(at, queue) => at == port && matches(queue, name),
+            _ => false,
+        };
         self.0.iter().filter(of).map(|limit| limit.most_s).reduce(f64::min)
     }
 }

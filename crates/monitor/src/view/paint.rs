@@ -98,8 +98,8 @@ fn lettered(screen: &Screen, event: &EventSample) -> String {
     format!("{letter}{}", event_line(event))
 }
 
-/// Returns the text that is being typed, or else the effect of a change, the last message, or what hurts, and its
-/// colour.
+/// Returns the text that is being typed, or else the effect of a change, the last message, or what hurts, and
+/// its colour.
 fn said(screen: &Screen) -> (String, Color) {
     let typed = typed(screen);
     if !typed.is_empty() {

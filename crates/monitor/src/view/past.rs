@@ -1,5 +1,5 @@
-//! Past of a run for the screen: of each queue the last samples as they were, and all of the run in little; the
-//! changes, each with a letter; the delay of a port before and after one.
+//! Past of a run for the screen: of each queue the last samples as they were, and all of the run in little;
+//! the changes, each with a letter; the delay of a port before and after one.
 
 use std::collections::VecDeque;
 
@@ -143,8 +143,8 @@ impl Changes {
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// Returns the effect of the last change in the ten seconds after it: its letter, what was set, the port, and
-    /// its mean delays before and now.
+    /// Returns the effect of the last change in the ten seconds after it: its letter, what was set, the port,
+    /// and its mean delays before and now.
     pub(crate) fn effect(&self, now_s: f64) -> Option<(char, &str, &str, f64, f64)> {
         let last = self.all.last().filter(|change| now_s > change.at_s && now_s <= change.at_s + SHOWN_S)?;
         let after = self.mean(&last.port, (now_s - AFTER_S).max(last.at_s), now_s)?;

@@ -230,8 +230,8 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
     }
 }
 
-/// Returns the rate to which the queues of a device are shaped: the ceiling of the only class at the root of an
-/// `htb`; `None` if there is no such limit, or it is not known.
+/// Returns the rate to which the queues of a device are shaped: the ceiling of the only class at the root of
+/// an `htb`; `None` if there is no such limit, or it is not known.
 fn rate(tree: &Tree) -> Option<f64> {
     let is_root = |above: Option<usize>| above.is_some_and(|above| tree.queues[above].above.is_none());
     let mut classes = tree.queues.iter().filter(|branch| branch.queue.htb.is_some() && is_root(branch.above));

@@ -87,8 +87,8 @@ struct Curve<'a> {
     scale: &'a dyn Fn(f64) -> String,
 }
 
-/// Draws the samples of the time that is shown, two columns of dots in a column, on a scale from 0 to the largest
-/// of them, with a letter at each change.
+/// Draws the samples of the time that is shown, two columns of dots in a column, on a scale from 0 to the
+/// largest of them, with a letter at each change.
 fn curve(frame: &mut Frame<'_>, area: Rect, screen: &Screen, curve: &Curve<'_>, past: &Past) {
     // The scale stands to the left of the curve, in up to seven columns and a line.
     let columns = usize::from(area.width.saturating_sub(SCALE)).max(1);
