@@ -141,19 +141,48 @@ export function leavesOf<T extends { name: string; parent: string | null }>(queu
 }
 
 export class Selection {
-  readonly ranked: string[];
-  readonly ports: string[];
-  #shown: Set<string>;
-  #runs: Set<number>;
-  #port: string;
+  ranked: string[] = [];
+  ports: string[] = [];
+  #shown = new Set<string>();
+  #runs = new Set<number>();
+  #port = "";
   #before: Set<string> | null = null;
   /** Flows of expectations, which are shown by default even if they are of a folded kind. */
-  readonly #expected: ReadonlySet<string>;
+  #expected: ReadonlySet<string> = new Set();
   readonly #slots = new Map<string, number>();
   readonly #listeners: (() => void)[] = [];
   readonly #lightings: ((flows: readonly string[] | null) => void)[] = [];
 
-  constructor(readonly report: Report) {
+  constructor(public report: Report) {
+    this.#begin(report);
+  }
+
+  /** Shows another report. What was chosen stays, if it has the same flows and ports. */
+  replace(report: Report): void {
+    const [flows, port] = [this.chosen, this.chosenPort];
+    const same = (before: readonly string[], after: readonly string[]): boolean =>
+      before.length === after.length && before.every((name) => after.includes(name));
+    const before = { ranked: this.ranked, ports: this.ports };
+    const slots = new Map(this.#slots);
+    this.#begin(report);
+    if (same(before.ranked, this.ranked)) {
+      // The order of the first report stays too, and with it the colours: another result may rank otherwise.
+      this.ranked = before.ranked;
+      if (flows !== null) this.#shown = new Set(flows);
+      else this.#shown = new Set(this.#first());
+      for (const [flow, slot] of slots) if (this.#shown.has(flow)) this.#slots.set(flow, slot);
+    }
+    if (same(before.ports, this.ports) && before.ports.length > 0) {
+      this.ports = before.ports;
+      this.#port = port ?? before.ports[0] ?? "";
+    }
+    this.#changed();
+  }
+
+  #begin(report: Report): void {
+    this.report = report;
+    this.#before = null;
+    this.#slots.clear();
     this.ranked = rankFlows(report);
     this.#expected = expectedFlows(report, this.ranked);
     this.ports = rankPorts(report);

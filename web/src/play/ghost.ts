@@ -1,0 +1,91 @@
+/** Figures over time with the result before behind them, grey. */
+import type { Figure, Make } from "../figure";
+import type { Ink } from "../palette";
+import type { Report } from "../report";
+import { Selection, type View } from "../selection";
+
+type Loose = Record<string, unknown>;
+interface Option {
+  series?: Loose[];
+  xAxis?: Loose[];
+  yAxis?: Loose[];
+}
+
+const greys = new WeakMap<Ink, Ink>();
+
+/** Returns the colours for a ghost: all series are grey. The same object for the same colours, which figures cache. */
+function grey(ink: Ink): Ink {
+  const known = greys.get(ink) ?? { ...ink, series: ink.series.map(() => ink.soft), text: ink.soft, accent: ink.soft };
+  greys.set(ink, known);
+  return known;
+}
+
+/** Returns the view of another result with the flows and the port that are shown now. */
+export function viewOf(report: Report, view: View): View {
+  const selection = new Selection(report);
+  const flows = view.flows.filter((flow) => selection.ranked.includes(flow));
+  if (flows.length > 0) selection.showFlows(flows);
+  if (selection.ports.includes(view.port)) selection.showPort(view.port);
+  return { ...selection.view(), slotOf: view.slotOf };
+}
+
+/** Makes a figure with that of `before` as a ghost behind it; as it is, if there is none. */
+export function haunted(make: Make, before: Report | null): Make {
+  return (view, settings) => {
+    const figure = make(view, settings);
+    if (before === null || figure.empty !== null) return figure;
+    const ghost = make(viewOf(before, view), settings);
+    return ghost.empty === null ? merged(figure, ghost) : figure;
+  };
+}
+
+function merged(figure: Figure, ghost: Figure): Figure {
+  const range = figure.range && ghost.range;
+  const both = range && ([0, Math.max(range[1], figure.range?.[1] ?? 0)] as const);
+  const drawing: Figure["draw"] = (ink, width, window) => {
+    const [front, behind] = [figure, ghost].map((one, at) => one.draw(at === 0 ? ink : grey(ink), width, window ?? both));
+    if (!front || !behind || !("option" in front) || !("option" in behind)) return front as never;
+    return { option: behindOf(front.option as unknown as Option, behind.option as unknown as Option) as never };
+  };
+  const { zoom } = figure;
+  return {
+    ...figure,
+    caption: `${figure.caption} Grey: the result before.`,
+    ...(both ? { range: both } : {}),
+    draw: drawing,
+    ...(zoom && {
+      // While the window moves only the curves of now are drawn, which is faster.
+      zoom: (ink, window, moving) =>
+        moving || !ghost.zoom
+          ? zoom(ink, window, moving)
+          : (behindOf(zoom(ink, window) as unknown as Option, ghost.zoom(grey(ink), window) as unknown as Option) as never),
+    }),
+  };
+}
+
+/** Puts the curves of `behind` behind those of an option, on axes that hold both. */
+function behindOf(front: Option, behind: Option): Option {
+  const axes = front.yAxis?.length ?? 0;
+  const series = (behind.series ?? [])
+    // Curves are named after the number of their run; rules and names at their ends are not.
+    .filter((one) => /^\d/.test(String(one["id"])) && ((one["yAxisIndex"] as number | undefined) ?? 0) < axes)
+    .map((one) => ghostly(one));
+  return {
+    ...front,
+    series: [...series, ...(front.series ?? [])],
+    ...(front.yAxis && { yAxis: front.yAxis.map((axis, at) => holding(axis, behind.yAxis?.[at])) }),
+  };
+}
+
+function ghostly({ markLine: _, markArea: __, endLabel: ___, areaStyle: ____, ...one }: Loose): Loose {
+  const style = (one["lineStyle"] ?? {}) as Loose;
+  const opacity = Math.min(0.45, (style["opacity"] as number | undefined) ?? 1);
+  const dots = one["itemStyle"] === undefined ? {} : { itemStyle: { ...(one["itemStyle"] as Loose), opacity } };
+  return { ...one, id: `ghost ${String(one["id"])}`, silent: true, z: 1, lineStyle: { ...style, opacity }, ...dots };
+}
+
+/** Returns the one of two axes that reaches higher. */
+function holding(axis: Loose, other: Loose | undefined): Loose {
+  const [most, others] = [axis["max"], other?.["max"]];
+  return other && typeof most === "number" && typeof others === "number" && others > most ? other : axis;
+}

@@ -1,0 +1,118 @@
+/** The results of the text: sentence, answer and figures, with the result before as a ghost. */
+import { h } from "../dom";
+import type { Make } from "../figure";
+import { ccdfFigure, cdfFigure } from "../figures/distribution";
+import { FIGURES } from "../figures/list";
+import { timeFigure } from "../figures/time";
+import { isSmall, networkFigure } from "../figures/topology";
+import { type Context, Frame } from "../frame";
+import { EMPTY, type Report } from "../report";
+import { answering, answerPart, facts } from "../sections/answer";
+import { Selection } from "../selection";
+import { SharedWindow } from "../shared-window";
+import type { Theme } from "../theme";
+import { haunted, viewOf } from "./ghost";
+
+export class Results {
+  readonly sentence = h("p", { id: "sentence", class: "headline none", role: "status", "aria-live": "polite" }, "Starting …");
+  readonly element = h("div", { class: "results" });
+  readonly #facts = h("p", { class: "note facts" });
+  readonly #answer = h("div", { class: "answers" });
+  readonly #extra = h("div", { class: "extra" });
+  readonly #context: Context;
+  #frames: { time: Frame; others: Frame[] } | null = null;
+  /** The last whole result; the beginning of a newer one; one that the reader keeps. */
+  #whole: Report | null = null;
+  #preview: Report | null = null;
+  #pinned: Report | null = null;
+  #isBehind = false;
+
+  constructor(readonly theme: Theme) {
+    this.#context = { selection: new Selection(EMPTY), theme, time: new SharedWindow(), configuration: "" };
+  }
+
+  get whole(): Report | null {
+    return this.#whole;
+  }
+
+  /** Keeps the last whole result as the ghost, or nothing. */
+  pin(on: boolean): void {
+    this.#pinned = on ? this.#whole : null;
+    this.#frames?.time.refresh();
+  }
+
+  /** Marks the results as those of an older text: a newer run has begun, or the text is broken. */
+  behind(): void {
+    this.#isBehind = true;
+    this.element.classList.add("behind");
+  }
+
+  /** Shows the beginning of a run, in front of the last whole result. */
+  preview(report: Report): void {
+    if (this.#frames === null) {
+      this.#begin(report);
+      return;
+    }
+    this.#preview = report;
+    this.element.classList.remove("behind");
+    this.#frames.time.refresh();
+  }
+
+  /** Shows the result of a whole run. */
+  show(report: Report): void {
+    this.#whole = report;
+    this.#preview = null;
+    this.#isBehind = false;
+    this.element.classList.remove("behind");
+    if (this.#frames === null) this.#begin(report);
+    else this.#context.selection.replace(report);
+    this.#tell(report);
+  }
+
+  #ghost(): Report | null {
+    return this.#pinned ?? (this.#isBehind || this.#preview ? this.#whole : null);
+  }
+
+  #begin(report: Report): void {
+    this.#context.selection.replace(report);
+    const time: Make = (view, settings) =>
+      haunted(timeFigure, this.#ghost())(this.#preview ? viewOf(this.#preview, view) : view, settings);
+    const frame = (make: Make): Frame => new Frame(make, this.#context);
+    const small = isSmall(report) ? [frame(networkFigure)] : [];
+    this.#frames = { time: frame(time), others: [frame(cdfFigure), frame(ccdfFigure), ...small] };
+    const [cdf, ccdf, ...network] = this.#frames.others.map((one) => one.element);
+    this.element.replaceChildren(
+      this.#facts,
+      this.#frames.time.element,
+      this.#answer,
+      this.#extra,
+      h("div", { class: "pair" }, cdf, ccdf),
+      ...network,
+    );
+    this.#frames.time.fit();
+    this.#frames.time.show();
+  }
+
+  /** Shows the sentences and tables of a report. */
+  #tell(report: Report): void {
+    const summary = answering(report);
+    const verdict = summary?.verdict;
+    const part = verdict ? answerPart(report, verdict, this.#context.selection, []) : null;
+    const headline = part?.querySelector(".headline") ?? null;
+    headline?.remove();
+    const sentence = headline ?? h("p", { class: "headline none" }, report.verdict[0] ?? "The run has ended.");
+    this.sentence.className = sentence.className;
+    this.sentence.replaceChildren(...sentence.childNodes);
+    this.#facts.textContent = `${report.title === "" ? "" : `${report.title}: `}${summary ? facts(summary, false) : ""}`;
+    this.#answer.replaceChildren(...(part ? [part] : report.verdict.slice(1).map((line) => h("p", { class: "finding" }, line))));
+    // Percentiles of groups are part of the report: their figures are made anew.
+    const bands = report.figures.some(({ kind }) => kind === "bands");
+    const makes = bands ? FIGURES.filter(({ place }) => place === "verdict").flatMap(({ of }) => of(report)) : [];
+    const frames = makes.map((make) => new Frame(make, { ...this.#context, selection: new Selection(report) }));
+    this.#extra.replaceChildren(...frames.map((one) => one.element));
+    for (const one of frames) {
+      one.fit();
+      one.show();
+    }
+  }
+}
