@@ -45,7 +45,8 @@ function policy(scripts: string, workers: string, connections: string): string {
 }
 
 const CHARSET = '<meta charset="utf-8" />';
-const withPolicy = (html: string, element: string): string => html.replace(CHARSET, () => `${CHARSET}\n    ${element}`);
+const withPolicy = (html: string, element: string): string =>
+  html.replace(CHARSET, () => `${CHARSET}\n    ${element}`);
 const compressed = (file: string): string => gzipSync(readFileSync(file), { level: 9 }).toString("base64");
 
 /** Returns the page with everything in elements. */
@@ -87,14 +88,16 @@ function playground(): Plugin {
         const page = all.find((one) => one.type === "asset" && one.fileName === "play.html");
         const scripts = all.filter((one) => one.type === "chunk");
         const styles = all.filter((one) => one.type === "asset" && one.fileName.endsWith(".css"));
-        if (page?.type !== "asset" || scripts.length !== 1) throw new Error(`one script was expected, not ${scripts.length}`);
+        if (page?.type !== "asset" || scripts.length !== 1)
+          throw new Error(`one script was expected, not ${scripts.length}`);
         const html = String(page.source);
         const style = styles.map((one) => (one.type === "asset" ? String(one.source) : "")).join("\n");
         const code = scripts[0]?.type === "chunk" ? scripts[0].code : "";
         mkdirSync(folder, { recursive: true });
         writeFileSync(`${folder}.html`, oneFile(html, style, code, worker));
         delete bundle["play.html"];
-        const emit = (fileName: string, source: string | Uint8Array) => this.emitFile({ type: "asset", fileName, source });
+        const emit = (fileName: string, source: string | Uint8Array) =>
+          this.emitFile({ type: "asset", fileName, source });
         emit("index.html", withPolicy(html, policy("'self'", "'self'", "'self'")));
         emit("worker.js", worker);
         emit("lockgate.wasm", readFileSync(module));
@@ -114,6 +117,9 @@ export default defineConfig({
     emptyOutDir: true,
     modulePreload: false,
     chunkSizeWarningLimit: 1500,
-    rolldownOptions: { input: "play.html", output: { entryFileNames: "[name].js", assetFileNames: "[name][extname]" } },
+    rolldownOptions: {
+      input: "play.html",
+      output: { entryFileNames: "[name].js", assetFileNames: "[name][extname]" },
+    },
   },
 });

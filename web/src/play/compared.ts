@@ -1,9 +1,9 @@
 /** Comparison of the text with one that was pinned, over the same seeds. */
 import { h } from "../dom";
 import { intervalsFigure } from "../figures/intervals";
-import { Frame } from "../frame";
 import { significant } from "../format";
-import type { CompareRequest, ComparedVariants } from "../generated/lockgate";
+import { Frame } from "../frame";
+import type { ComparedVariants, CompareRequest } from "../generated/lockgate";
 import type { Report } from "../report";
 import { variantsTable } from "../sections/variants";
 import { Selection } from "../selection";
@@ -39,7 +39,11 @@ export class Compared {
   readonly element = h("section", { class: "compared-pin", hidden: true, "aria-labelledby": "pinned-title" });
   readonly #result = h("div", { class: "comparison" });
   readonly #state = h("p", { class: "note", role: "status", "aria-live": "polite" });
-  readonly #button = h("button", { type: "button", id: "compare", onclick: () => void this.compare() }, `Compare over ${SEEDS} seeds`);
+  readonly #button = h(
+    "button",
+    { type: "button", id: "compare", onclick: () => void this.compare() },
+    `Compare over ${SEEDS} seeds`,
+  );
   #pinned: Pinned | null = null;
   #worker: Supervised | null = null;
 
@@ -76,7 +80,9 @@ export class Compared {
     this.#button.disabled = false;
     const request = requestOf(this.#pinned.text, this.current().text);
     this.#state.textContent =
-      typeof request === "string" ? request : `Differs in ${(request.vary_together ?? []).map(readable).join("; ")}.`;
+      typeof request === "string"
+        ? request
+        : `Differs in ${(request.vary_together ?? []).map(readable).join("; ")}.`;
     this.#button.disabled = typeof request === "string";
     this.#result.classList.add("behind");
   }
@@ -108,13 +114,24 @@ export class Compared {
   #show({ decision, size }: ComparedVariants, report: Report): void {
     const { variants } = report;
     this.#state.textContent = `${size}. Variant 1 is the pinned text, 2 the one now.`;
-    const context = { selection: new Selection(report), theme: this.theme, time: new SharedWindow(), configuration: "" };
+    const context = {
+      selection: new Selection(report),
+      theme: this.theme,
+      time: new SharedWindow(),
+      configuration: "",
+    };
     const frames = (variants?.metrics ?? []).map(
-      (metric) => new Frame((_, settings) => intervalsFigure(variants as NonNullable<typeof variants>, metric, settings), context),
+      (metric) =>
+        new Frame(
+          (_, settings) => intervalsFigure(variants as NonNullable<typeof variants>, metric, settings),
+          context,
+        ),
     );
     this.#result.classList.remove("behind");
     this.#result.replaceChildren(
-      ...decision.map((line, at) => h("p", at === 0 ? { class: "headline none" } : { class: "finding" }, line)),
+      ...decision.map((line, at) =>
+        h("p", at === 0 ? { class: "headline none" } : { class: "finding" }, line),
+      ),
       ...(variants ? [variantsTable(variants, this.theme)] : []),
       h("div", { class: "pair" }, ...frames.map((one) => one.element)),
     );

@@ -1,5 +1,11 @@
 /** The editor of a scenario's text: highlights TOML, completes, underlines problems and offers their fixes. */
-import { autocompletion, closeBrackets, type CompletionContext, type CompletionResult, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  type CompletionContext,
+  type CompletionResult,
+  closeBrackets,
+  completionKeymap,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, type StringStream, syntaxHighlighting } from "@codemirror/language";
 import { type Action, type Diagnostic, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
@@ -44,7 +50,8 @@ function token(stream: StringStream, state: { long: string; value: boolean }): s
       return "string";
     }
   const isKey = stream.match(/^("([^"\\]|\\.)*"|'[^']*'|[\w-]+)(?=\s*[.=])/, true);
-  if (isKey && !/^\d+\.\d/.test(stream.current() + stream.string.slice(stream.pos, stream.pos + 2))) return "propertyName";
+  if (isKey && !/^\d+\.\d/.test(stream.current() + stream.string.slice(stream.pos, stream.pos + 2)))
+    return "propertyName";
   if (stream.match(/^("([^"\\]|\\.)*"?|'[^']*'?)/)) return "string";
   if (stream.match(/^(true|false)\b/)) return "bool";
   if (stream.match(/^[+-]?[\d_]+(\.[\d_]+)?/)) return "number";
@@ -78,7 +85,9 @@ export function replacement(problem: ProblemData, text: string): string | null {
   const inside = old.slice(1, -1);
   const parts = inside.split(".");
   const near = parts.length > 1 && !fresh.includes(".") ? nearestPart(parts, fresh) : null;
-  return quote + (near === null ? fresh : parts.map((part, at) => (at === near ? fresh : part)).join(".")) + quote;
+  return (
+    quote + (near === null ? fresh : parts.map((part, at) => (at === near ? fresh : part)).join(".")) + quote
+  );
 }
 
 /** Returns the index of the part with the most letters of a word at the same places. */
@@ -103,7 +112,11 @@ export class Editor {
 
   /** Shows another text, with a history of its own unless `undo`. */
   show(text: string, undo = false): void {
-    if (undo) this.view.dispatch({ changes: { from: 0, to: this.text.length, insert: text }, annotations: byPage.of(true) });
+    if (undo)
+      this.view.dispatch({
+        changes: { from: 0, to: this.text.length, insert: text },
+        annotations: byPage.of(true),
+      });
     else this.view.setState(this.#state(text));
   }
 
@@ -144,7 +157,8 @@ export class Editor {
   #diagnostic(problem: ProblemData, text: string): Diagnostic {
     const [from, to] = (problem.span ?? [0, 0]).map((byte) => indexOfByte(text, byte)) as [number, number];
     const fresh = replacement(problem, text);
-    const actions: Action[] = fresh === null ? [] : [{ name: `Write ${fresh}`, apply: () => this.fix(problem) }];
+    const actions: Action[] =
+      fresh === null ? [] : [{ name: `Write ${fresh}`, apply: () => this.fix(problem) }];
     return {
       from,
       to: Math.max(to, Math.min(from + 1, text.length)),
@@ -194,7 +208,10 @@ export class Editor {
     const text = context.state.doc.toString();
     const found = await this.#asked.complete(text, byteOfIndex(text, context.pos));
     if (!found || found.candidates.length === 0) return null;
-    const options = found.candidates.map(({ text: label, about }) => ({ label, ...(about === "" ? {} : { info: about }) }));
+    const options = found.candidates.map(({ text: label, about }) => ({
+      label,
+      ...(about === "" ? {} : { info: about }),
+    }));
     return { from: indexOfByte(text, found.from), options, filter: false };
   }
 }

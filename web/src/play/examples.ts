@@ -10,8 +10,16 @@ export interface Example extends Base {
   files: Files;
 }
 
-const texts = import.meta.glob<string>("../../../scenarios/*.toml", { query: "?raw", import: "default", eager: true });
-const beside = import.meta.glob<string>("../../../scenarios/*.{txt,csv}", { query: "?raw", import: "default", eager: true });
+const texts = import.meta.glob<string>("../../../scenarios/*.toml", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const beside = import.meta.glob<string>("../../../scenarios/*.{txt,csv}", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
 /** Former texts of examples, `NAME.CHECKSUM.toml`, for links that refer to them. */
 const former = import.meta.glob<string>("./former/*.toml", { query: "?raw", import: "default", eager: true });
 
@@ -29,7 +37,10 @@ function sentences(): Map<string, string> {
   return new Map(
     [...rows].map(([, name = "", shows = ""]) => [
       name,
-      shows.replace(/ \(the demo\)$/, "").replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/`/g, ""),
+      shows
+        .replace(/ \(the demo\)$/, "")
+        .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")
+        .replace(/`/g, ""),
     ]),
   );
 }
@@ -50,10 +61,14 @@ export const EXAMPLES: readonly Example[] = (() => {
 /** Name of the example that runs unasked: small, missed as it is, and cured by a choice. */
 export const FIRST = "voice-beside-bulk";
 
-export const exampleOf = (name: string | null): Example | null => EXAMPLES.find((one) => one.name === name) ?? null;
+export const exampleOf = (name: string | null): Example | null =>
+  EXAMPLES.find((one) => one.name === name) ?? null;
 
 /** Texts that links refer to. */
 export const BASES: readonly Base[] = [
   ...EXAMPLES,
-  ...Object.entries(former).map(([path, text]) => ({ name: nameOf(path).replace(/\.[0-9a-f]{8}$/, ""), text })),
+  ...Object.entries(former).map(([path, text]) => ({
+    name: nameOf(path).replace(/\.[0-9a-f]{8}$/, ""),
+    text,
+  })),
 ];

@@ -16,7 +16,10 @@ const whole = (text: string): string => (text.endsWith("\n") ? text : `${text}\n
 
 /** Returns the commands that write a scenario and its files, and run it. */
 export function commandOf(name: string, text: string, files: Files): string {
-  const all = [...Object.entries(files).map(([file, bytes]): [string, string] => [file, decoder.decode(bytes)]), [`${name}.toml`, text] as const];
+  const all = [
+    ...Object.entries(files).map(([file, bytes]): [string, string] => [file, decoder.decode(bytes)]),
+    [`${name}.toml`, text] as const,
+  ];
   const end = endOf(all.map(([, content]) => content));
   const written = all.map(([file, content]) => `cat > ${file} <<'${end}'\n${whole(content)}${end}\n`);
   return `${written.join("")}lockgate run ${name}.toml\n`;
@@ -34,7 +37,9 @@ export function markdownOf(report: Report | null, text: string, link: string): s
   return [
     `### ${report?.title || "Scenario"}`,
     ...(verdict ? [`**${verdict.headline}**`] : []),
-    ...(rows.length > 0 ? [["| | expectation | value | wanted |", "| --- | --- | --- | --- |", ...rows].join("\n")] : []),
+    ...(rows.length > 0
+      ? [["| | expectation | value | wanted |", "| --- | --- | --- | --- |", ...rows].join("\n")]
+      : []),
     ...(link === "" ? [] : [`[Open it in the playground](${link})`]),
     `${fence}toml\n${whole(text)}${fence}`,
     "",

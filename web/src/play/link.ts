@@ -53,14 +53,18 @@ export async function linkOf(text: string, base: Base | null): Promise<string> {
  *
  * @throws if the link is damaged, or refers to a text that is not among `bases`.
  */
-export async function readLink(hash: string, bases: readonly Base[]): Promise<{ text: string; base: string | null }> {
+export async function readLink(
+  hash: string,
+  bases: readonly Base[],
+): Promise<{ text: string; base: string | null }> {
   if (!hash.startsWith(START)) {
     const version = /^#v(\d+)/.exec(hash)?.[1] ?? "?";
     throw new Error(version === "1" ? "it is damaged" : `its format ${version} is unknown to this page`);
   }
   const carried = await unpacked(hash.slice(START.length));
   const base = bases.find(({ name, text }) => name === carried.b && checksum(text) === carried.c);
-  if (carried.b !== undefined && !base) throw new Error(`its example \`${carried.b}\` is unknown to this page`);
+  if (carried.b !== undefined && !base)
+    throw new Error(`its example \`${carried.b}\` is unknown to this page`);
   const text = applied(base?.text ?? "", carried.d);
   if (checksum(text) !== carried.t) throw new Error("it is damaged: its checksum differs");
   return { text, base: base?.name ?? null };
@@ -87,10 +91,18 @@ export function hunks(before: string, after: string): Hunk[] {
 }
 
 /** Returns the middle one of the lines that both ranges have exactly once. */
-function unique(a: string[], b: string[], fromA: number, toA: number, fromB: number, toB: number): [number, number] | null {
+function unique(
+  a: string[],
+  b: string[],
+  fromA: number,
+  toA: number,
+  fromB: number,
+  toB: number,
+): [number, number] | null {
   const placesOf = (lines: string[], from: number, to: number): Map<string, number> => {
     const places = new Map<string, number>();
-    for (let at = from; at < to; at++) places.set(lines[at] as string, places.has(lines[at] as string) ? -1 : at);
+    for (let at = from; at < to; at++)
+      places.set(lines[at] as string, places.has(lines[at] as string) ? -1 : at);
     return places;
   };
   const others = placesOf(b, fromB, toB);
@@ -128,14 +140,18 @@ function isCarried(value: unknown): value is Carried {
 }
 
 async function packed(carried: Carried): Promise<Uint8Array> {
-  const stream = new Blob([JSON.stringify(carried)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const stream = new Blob([JSON.stringify(carried)])
+    .stream()
+    .pipeThrough(new CompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
 async function unpacked(text: string): Promise<Carried> {
   let value: unknown;
   try {
-    const bytes = Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (letter) => letter.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(text.replace(/-/g, "+").replace(/_/g, "/")), (letter) =>
+      letter.charCodeAt(0),
+    );
     const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
     const decoder = new TextDecoder("utf-8", { fatal: true });
     let json = "";

@@ -38,7 +38,10 @@ export function written(number: number, ending: string): string {
 
 /** Returns a number without an exponent. */
 const plain = (number: number): string =>
-  number.toFixed(9).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+  number
+    .toFixed(9)
+    .replace(/(\.\d*?)0+$/, "$1")
+    .replace(/\.$/, "");
 
 /** Steps of a slider. */
 export const STEPS = 400;

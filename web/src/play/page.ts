@@ -42,13 +42,30 @@ class Play {
   readonly #shows = h("p", { class: "note shows" });
   readonly #problems = h("ul", { class: "problems", id: "problems", "aria-label": "Problems of the text" });
   readonly #notice = h("div", { id: "notice" });
-  readonly #progress = h("progress", { class: "progress", max: 1, value: 0, "aria-label": "Run", hidden: true });
-  readonly #pin = h("button", { type: "button", id: "pin", "aria-pressed": "false", title: "Keep this result to compare with (p)", onclick: () => this.#togglePin() }, "Pin");
+  readonly #progress = h("progress", {
+    class: "progress",
+    max: 1,
+    value: 0,
+    "aria-label": "Run",
+    hidden: true,
+  });
+  readonly #pin = h(
+    "button",
+    {
+      type: "button",
+      id: "pin",
+      "aria-pressed": "false",
+      title: "Keep this result to compare with (p)",
+      onclick: () => this.#togglePin(),
+    },
+    "Pin",
+  );
   #bytes: ArrayBuffer | null = null;
   #engine: Supervised | null = null;
   #example: Example = exampleOf(FIRST) ?? (EXAMPLES[0] as Example);
   #files: Files = {};
   #timer = 0;
+  #frame = 0;
   #round = 0;
   /** Simulated seconds a millisecond, of the last whole run. */
   #speed = 0;
@@ -69,15 +86,34 @@ class Play {
         { class: "play" },
         h("h1", { class: "offscreen" }, "Lockgate playground"),
         h("div", { class: "top" }, this.#notice, this.results.sentence, this.#progress),
-        h("section", { class: "picture", "aria-label": "Results" }, this.results.element, this.#compared.element),
-        h("section", { class: "knobs", "aria-labelledby": "knobs-title" }, h("h2", { id: "knobs-title" }, "Knobs"), this.sliders.element),
         h(
-          "section",
-          { class: "text", "aria-labelledby": "text-title" },
-          h("div", { class: "row" }, h("h2", { id: "text-title" }, "Scenario"), this.#menu, this.#file()),
-          this.#shows,
-          editor,
-          this.#problems,
+          "div",
+          { class: "side" },
+          h(
+            "section",
+            { class: "text", "aria-labelledby": "text-title" },
+            h("div", { class: "row" }, h("h2", { id: "text-title" }, "Scenario"), this.#menu, this.#file()),
+            this.#shows,
+            editor,
+            this.#problems,
+          ),
+          h(
+            "section",
+            { class: "knobs", "aria-labelledby": "knobs-title" },
+            h("h2", { id: "knobs-title" }, "Knobs"),
+            this.sliders.element,
+          ),
+        ),
+        h(
+          "div",
+          { class: "side" },
+          h(
+            "section",
+            { class: "shown", "aria-label": "Results" },
+            this.results.element,
+            this.#compared.element,
+          ),
+          h("section", { class: "further", "aria-label": "Further figures" }, this.results.further),
         ),
       ),
     );
@@ -117,7 +153,10 @@ class Play {
       this.#load(exampleOf(base) ?? { name: "scenario", text: "", shows: "", files: {} }, text);
     } catch (error) {
       this.#load(this.#example);
-      this.#note(`The link cannot be opened: ${messageOf(error)}. This is the example ${this.#example.name}.`, true);
+      this.#note(
+        `The link cannot be opened: ${messageOf(error)}. This is the example ${this.#example.name}.`,
+        true,
+      );
     }
   }
 
@@ -126,7 +165,8 @@ class Play {
     this.#files = example.files;
     this.#menu.value = example.name;
     if (this.#menu.value !== example.name) this.#menu.value = "";
-    this.#shows.textContent = example.shows;
+    this.#shows.textContent =
+      example.shows === "" ? "" : `${example.shows[0]?.toUpperCase()}${example.shows.slice(1)}.`;
     this.#notice.replaceChildren();
     if (this.#compared.isPinned) this.#togglePin();
     this.#editor.show(text);
@@ -193,7 +233,10 @@ class Play {
     const change = edit(this.#editor.text, path, value);
     const old = this.#editor.text.slice(change.from, change.to);
     if (old !== change.insert) this.#editor.edit(change);
-    if (old !== change.insert || isFinal) void this.#run(isFinal ? "set" : "sliding");
+    else if (!isFinal) return;
+    // A pointer moves more often than pictures are shown.
+    cancelAnimationFrame(this.#frame);
+    this.#frame = requestAnimationFrame(() => void this.#run(isFinal ? "set" : "sliding"));
   }
 
   /** Runs the text: first its beginning, then all of it. A newer change ends that. */
@@ -218,8 +261,17 @@ class Play {
         }
       }
       const until = this.#speed * PREVIEW;
-      if (this.results.whole !== null && why !== "opened" && until > 0 && until < this.#duration * (1 - REST)) {
-        const beginning = await engine.job({ run: { scenario, until: `${Math.max(1, Math.round(until * 1000))}ms` } }, undefined, this.#files);
+      if (
+        this.results.whole !== null &&
+        why !== "opened" &&
+        until > 0 &&
+        until < this.#duration * (1 - REST)
+      ) {
+        const beginning = await engine.job(
+          { run: { scenario, until: `${Math.max(1, Math.round(until * 1000))}ms` } },
+          undefined,
+          this.#files,
+        );
         this.results.preview(json<Report>(beginning.parts["report"]));
       }
       const begun = performance.now();
@@ -245,7 +297,18 @@ class Play {
       if (error instanceof Overtaken || round !== this.#round) return;
       this.#progress.hidden = true;
       if (error instanceof Problems && error.problems.length > 0) this.#tellProblems(error.problems);
-      else this.#tellProblems([{ is_error: true, message: messageOf(error), help: error instanceof Problems ? error.help : null, line: null, column: null, span: null, related: [] }]);
+      else
+        this.#tellProblems([
+          {
+            is_error: true,
+            message: messageOf(error),
+            help: error instanceof Problems ? error.help : null,
+            line: null,
+            column: null,
+            span: null,
+            related: [],
+          },
+        ]);
       this.#broken();
     }
   }
@@ -271,10 +334,22 @@ class Play {
         return h(
           "li",
           { class: problem.is_error ? "error" : "warning" },
-          problem.span ? h("button", { type: "button", class: "quiet", onclick: () => this.#editor.reveal(problem) }, place || "show") : null,
+          problem.span
+            ? h(
+                "button",
+                { type: "button", class: "quiet", onclick: () => this.#editor.reveal(problem) },
+                place || "show",
+              )
+            : null,
           h("span", { class: "message" }, problem.message),
           problem.help === null ? null : h("span", { class: "help" }, problem.help),
-          fresh === null ? null : h("button", { type: "button", class: "fix", onclick: () => this.#editor.fix(problem) }, `Write ${fresh}`),
+          fresh === null
+            ? null
+            : h(
+                "button",
+                { type: "button", class: "fix", onclick: () => this.#editor.fix(problem) },
+                `Write ${fresh}`,
+              ),
         );
       }),
     );
@@ -344,13 +419,30 @@ class Play {
         else this.#load({ name: file.name.replace(/\.toml$/, ""), text, shows: "", files: {} });
       },
     });
-    const open = h("button", { type: "button", title: "Open a scenario, a script of tc or a configuration of SQM", onclick: () => input.click() }, "Open …");
+    const open = h(
+      "button",
+      {
+        type: "button",
+        title: "Open a scenario, a script of tc or a configuration of SQM",
+        onclick: () => input.click(),
+      },
+      "Open …",
+    );
     return h("span", {}, open, input);
   }
 
   #bar(): HTMLElement {
     const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
-    const toggle = h("button", { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => this.theme.toggle() }, label());
+    const toggle = h(
+      "button",
+      {
+        type: "button",
+        id: "theme",
+        title: "Switch between light and dark",
+        onclick: () => this.theme.toggle(),
+      },
+      label(),
+    );
     this.theme.onChange(() => {
       toggle.textContent = label();
     });
@@ -375,8 +467,12 @@ class Play {
         "div",
         { class: "panel" },
         item("Copy as Markdown", "Verdict, expectations and text", () => this.#copyMarkdown()),
-        item("Copy as command", "Commands for a shell that write the file and run it", () => copyText(commandOf(this.#name, this.#editor.text, this.#files), "Command")),
-        item("Save scenario", "The text as a TOML file", () => download(`${this.#name}.toml`, "application/toml", this.#editor.text)),
+        item("Copy as command", "Commands for a shell that write the file and run it", () =>
+          copyText(commandOf(this.#name, this.#editor.text, this.#files), "Command"),
+        ),
+        item("Save scenario", "The text as a TOML file", () =>
+          download(`${this.#name}.toml`, "application/toml", this.#editor.text),
+        ),
         item("Save report", "All results as one HTML file", () => this.#saveReport()),
       ),
     );
@@ -390,7 +486,14 @@ class Play {
       { class: "bar" },
       h("strong", {}, "Lockgate"),
       h("span", { class: "wide soft" }, "playground: runs here, sends nothing"),
-      h("span", { class: "end" }, this.#pin, h("button", { type: "button", id: "link", onclick: () => void this.#copyLink() }, "Copy link"), share, toggle),
+      h(
+        "span",
+        { class: "end" },
+        this.#pin,
+        h("button", { type: "button", id: "link", onclick: () => void this.#copyLink() }, "Copy link"),
+        share,
+        toggle,
+      ),
     );
   }
 

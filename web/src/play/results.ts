@@ -14,8 +14,14 @@ import type { Theme } from "../theme";
 import { haunted, viewOf } from "./ghost";
 
 export class Results {
-  readonly sentence = h("p", { id: "sentence", class: "headline none", role: "status", "aria-live": "polite" }, "Starting …");
+  readonly sentence = h(
+    "p",
+    { id: "sentence", class: "headline none", role: "status", "aria-live": "polite" },
+    "Starting …",
+  );
   readonly element = h("div", { class: "results" });
+  /** Figures that only whole runs have. */
+  readonly further = h("div", { class: "results" });
   readonly #facts = h("p", { class: "note facts" });
   readonly #answer = h("div", { class: "answers" });
   readonly #extra = h("div", { class: "extra" });
@@ -44,7 +50,7 @@ export class Results {
   /** Marks the results as those of an older text: a newer run has begun, or the text is broken. */
   behind(): void {
     this.#isBehind = true;
-    this.element.classList.add("behind");
+    for (const part of [this.element, this.further]) part.classList.add("behind");
   }
 
   /** Shows the beginning of a run, in front of the last whole result. */
@@ -63,7 +69,7 @@ export class Results {
     this.#whole = report;
     this.#preview = null;
     this.#isBehind = false;
-    this.element.classList.remove("behind");
+    for (const part of [this.element, this.further]) part.classList.remove("behind");
     if (this.#frames === null) this.#begin(report);
     else this.#context.selection.replace(report);
     this.#tell(report);
@@ -81,14 +87,8 @@ export class Results {
     const small = isSmall(report) ? [frame(networkFigure)] : [];
     this.#frames = { time: frame(time), others: [frame(cdfFigure), frame(ccdfFigure), ...small] };
     const [cdf, ccdf, ...network] = this.#frames.others.map((one) => one.element);
-    this.element.replaceChildren(
-      this.#facts,
-      this.#frames.time.element,
-      this.#answer,
-      this.#extra,
-      h("div", { class: "pair" }, cdf, ccdf),
-      ...network,
-    );
+    this.element.replaceChildren(this.#facts, this.#frames.time.element, this.#answer, this.#extra);
+    this.further.replaceChildren(h("div", { class: "pair" }, cdf, ccdf), ...network);
     this.#frames.time.fit();
     this.#frames.time.show();
   }
@@ -100,15 +100,22 @@ export class Results {
     const part = verdict ? answerPart(report, verdict, this.#context.selection, []) : null;
     const headline = part?.querySelector(".headline") ?? null;
     headline?.remove();
-    const sentence = headline ?? h("p", { class: "headline none" }, report.verdict[0] ?? "The run has ended.");
+    const sentence =
+      headline ?? h("p", { class: "headline none" }, report.verdict[0] ?? "The run has ended.");
     this.sentence.className = sentence.className;
     this.sentence.replaceChildren(...sentence.childNodes);
     this.#facts.textContent = `${report.title === "" ? "" : `${report.title}: `}${summary ? facts(summary, false) : ""}`;
-    this.#answer.replaceChildren(...(part ? [part] : report.verdict.slice(1).map((line) => h("p", { class: "finding" }, line))));
+    this.#answer.replaceChildren(
+      ...(part ? [part] : report.verdict.slice(1).map((line) => h("p", { class: "finding" }, line))),
+    );
     // Percentiles of groups are part of the report: their figures are made anew.
     const bands = report.figures.some(({ kind }) => kind === "bands");
-    const makes = bands ? FIGURES.filter(({ place }) => place === "verdict").flatMap(({ of }) => of(report)) : [];
-    const frames = makes.map((make) => new Frame(make, { ...this.#context, selection: new Selection(report) }));
+    const makes = bands
+      ? FIGURES.filter(({ place }) => place === "verdict").flatMap(({ of }) => of(report))
+      : [];
+    const frames = makes.map(
+      (make) => new Frame(make, { ...this.#context, selection: new Selection(report) }),
+    );
     this.#extra.replaceChildren(...frames.map((one) => one.element));
     for (const one of frames) {
       one.fit();

@@ -19,7 +19,9 @@ export class Sliders {
   show(sliders: readonly Slider[], text: string): void {
     this.#text = text;
     const usable = sliders.filter(({ range, knob }) => range !== null || knob.choices.length > 1);
-    const shape = JSON.stringify(usable.map(({ knob, range }) => [knob.path, knob.choices, range?.least, range?.most]));
+    const shape = JSON.stringify(
+      usable.map(({ knob, range }) => [knob.path, knob.choices, range?.least, range?.most]),
+    );
     const paths = usable.map(({ knob }) => knob.path).join("\n");
     const held = this.element.contains(document.activeElement);
     // While a slider has the focus its range stays, because it would jump below the pointer.
@@ -57,12 +59,18 @@ export class Sliders {
               { class: "more" },
               h("summary", {}, `${rest.length} more, at their defaults`),
               ...parts.map((part) =>
-                h("fieldset", {}, h("legend", {}, part), ...rest.filter(({ of }) => of === part).map((one) => this.#row(one))),
+                h(
+                  "fieldset",
+                  {},
+                  h("legend", {}, part),
+                  ...rest.filter(({ of }) => of === part).map((one) => this.#row(one)),
+                ),
               ),
             ),
           ]),
     );
-    if (focused !== undefined) this.element.querySelector<HTMLElement>(`[data-path="${CSS.escape(focused)}"]`)?.focus();
+    if (focused !== undefined)
+      this.element.querySelector<HTMLElement>(`[data-path="${CSS.escape(focused)}"]`)?.focus();
   }
 
   #row(slider: Slider): HTMLElement {
@@ -125,7 +133,21 @@ export class Sliders {
 }
 
 const SIZES: Record<string, number> = {
-  gbit: 1e9, mbit: 1e6, kbit: 1e3, bit: 1, s: 1, ms: 1e-3, us: 1e-6, ns: 1e-9, GB: 1e9, MB: 1e6, kB: 1e3, B: 1, p: 1, "%": 1, "": 1,
+  gbit: 1e9,
+  mbit: 1e6,
+  kbit: 1e3,
+  bit: 1,
+  s: 1,
+  ms: 1e-3,
+  us: 1e-6,
+  ns: 1e-9,
+  GB: 1e9,
+  MB: 1e6,
+  kB: 1e3,
+  B: 1,
+  p: 1,
+  "%": 1,
+  "": 1,
 };
 
 /** Returns a value as a number of its range's units; the range's own, if it is written otherwise. */

@@ -32,7 +32,11 @@ export class Supervised {
     this.#client.next();
   }
 
-  call<Name extends Call>(name: Name, request: Calls[Name][0], files: Files = {}): Promise<Answer<Calls[Name][1]>> {
+  call<Name extends Call>(
+    name: Name,
+    request: Calls[Name][0],
+    files: Files = {},
+  ): Promise<Answer<Calls[Name][1]>> {
     return this.#watched((client) => client.call(name, request, files));
   }
 
@@ -89,7 +93,9 @@ export class Supervised {
     const open = [...this.#open];
     this.#open.clear();
     this.#begin();
-    const error = new Trap(`the simulator gave no answer for ${Math.round(this.deafMs / 1000)} s: it was started anew`);
+    const error = new Trap(
+      `the simulator gave no answer for ${Math.round(this.deafMs / 1000)} s: it was started anew`,
+    );
     for (const reject of open) reject(error);
   }
 }

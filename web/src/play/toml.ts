@@ -49,7 +49,8 @@ class Reader {
       if (letter === "#") {
         while (this.at < this.text.length && this.text[this.at] !== "\n") this.at++;
         this.at--;
-      } else if (!(letter === " " || letter === "\t" || (lines && (letter === "\n" || letter === "\r")))) break;
+      } else if (!(letter === " " || letter === "\t" || (lines && (letter === "\n" || letter === "\r"))))
+        break;
     }
     return true;
   }
@@ -181,7 +182,9 @@ export const joined = (path: readonly string[]): string =>
 
 /** Ports are written with a colon or an arrow. */
 const canonical = (path: readonly string[]): string =>
-  path.map((segment, at) => (at === 1 && path[0] === "port" ? segment.replace("->", ":") : segment)).join("\0");
+  path
+    .map((segment, at) => (at === 1 && path[0] === "port" ? segment.replace("->", ":") : segment))
+    .join("\0");
 
 /** Returns the place of a path's value; null if it is not in the text. */
 export function placeOf(text: string, path: string): Place | null {
@@ -206,7 +209,11 @@ export function edit(text: string, path: string, value: string): Edit {
     const bare = found.kind === "bare" && isBare(value);
     const quote = found.kind === "text" ? (text[found.from] as string) : '"';
     const one = quote === "'" ? `'${value}'` : JSON.stringify(value);
-    return { from: found.from, to: found.to, insert: bare ? value : found.kind === "text" ? one : written(value) };
+    return {
+      from: found.from,
+      to: found.to,
+      insert: bare ? value : found.kind === "text" ? one : written(value),
+    };
   }
   const key = keyOf(wanted.at(-1) as string);
   const parent = canonical(wanted.slice(0, -1));
@@ -235,7 +242,8 @@ export function set(text: string, path: string, value: string): string {
 
 const isBare = (value: string): boolean => /^[+-]?\d+(\.\d+)?$|^(true|false)$/.test(value);
 const written = (value: string): string => (isBare(value) ? value : JSON.stringify(value));
-const keyOf = (segment: string): string => (/^[A-Za-z0-9_-]+$/.test(segment) ? segment : JSON.stringify(segment));
+const keyOf = (segment: string): string =>
+  /^[A-Za-z0-9_-]+$/.test(segment) ? segment : JSON.stringify(segment);
 
 /** A value that differs between two texts. */
 export interface Difference {
