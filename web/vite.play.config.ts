@@ -13,6 +13,8 @@ const module = process.env["LOCKGATE_MODULE"] ?? resolve(here, "../target/play/l
 /** The page of a report, for "Save report"; made by `npm run build`. */
 const template = process.env["LOCKGATE_TEMPLATE"] ?? resolve(here, "dist/report.html");
 
+const SCRIPT = { target: "es2022", modulePreload: { polyfill: false } } as const;
+
 /** Returns the worker as one classic script. */
 async function workerScript(): Promise<string> {
   const built = await build({
@@ -27,6 +29,20 @@ async function workerScript(): Promise<string> {
   const [one] = [built].flat();
   if (!one || !("output" in one)) throw new Error("the worker is not built");
   return one.output[0].code;
+}
+
+/** Returns the page's script as one, which the folder has in two. */
+async function pageScript(): Promise<string> {
+  const built = await build({
+    configFile: false,
+    root: here,
+    logLevel: "silent",
+    build: { ...SCRIPT, write: false, rolldownOptions: { input: "play.html" } },
+  });
+  const [one] = [built].flat();
+  const chunks = one && "output" in one ? one.output.filter((part) => part.type === "chunk") : [];
+  if (chunks.length !== 1) throw new Error(`one script was expected, not ${chunks.length}`);
+  return chunks[0]?.code ?? "";
 }
 
 /** Returns the element of a policy. Styles are set by scripts too, for charts and the editor. */
@@ -86,19 +102,19 @@ function playground(): Plugin {
         const worker = await workerScript();
         const all = Object.values(bundle);
         const page = all.find((one) => one.type === "asset" && one.fileName === "play.html");
-        const scripts = all.filter((one) => one.type === "chunk");
         const styles = all.filter((one) => one.type === "asset" && one.fileName.endsWith(".css"));
-        if (page?.type !== "asset" || scripts.length !== 1)
-          throw new Error(`one script was expected, not ${scripts.length}`);
+        if (page?.type !== "asset") throw new Error("there is no page");
         const html = String(page.source);
         const style = styles.map((one) => (one.type === "asset" ? String(one.source) : "")).join("\n");
-        const code = scripts[0]?.type === "chunk" ? scripts[0].code : "";
+        const code = await pageScript();
         mkdirSync(folder, { recursive: true });
         writeFileSync(`${folder}.html`, oneFile(html, style, code, worker));
         delete bundle["play.html"];
         const emit = (fileName: string, source: string | Uint8Array) =>
           this.emitFile({ type: "asset", fileName, source });
-        emit("index.html", withPolicy(html, policy("'self'", "'self'", "'self'")));
+        // The module is loaded beside the scripts, not after them.
+        const early = '<link rel="preload" href="lockgate.wasm" as="fetch" crossorigin />';
+        emit("index.html", withPolicy(html, `${policy("'self'", "'self'", "'self'")}\n    ${early}`));
         emit("worker.js", worker);
         emit("lockgate.wasm", readFileSync(module));
         if (existsSync(template)) emit("report.html", readFileSync(template));
@@ -112,14 +128,19 @@ export default defineConfig({
   base: "./",
   plugins: [playground()],
   build: {
-    target: "es2022",
+    ...SCRIPT,
     outDir: join(here, "dist/play"),
     emptyOutDir: true,
-    modulePreload: false,
     chunkSizeWarningLimit: 1500,
     rolldownOptions: {
       input: "play.html",
-      output: { entryFileNames: "[name].js", assetFileNames: "[name][extname]" },
+      output: {
+        entryFileNames: "[name].js",
+        chunkFileNames: "[name].js",
+        assetFileNames: "[name][extname]",
+        // The charting library changes seldom: a browser keeps it over many versions of the page.
+        codeSplitting: { groups: [{ name: "charts", test: /node_modules\/(echarts|zrender|tslib)\// }] },
+      },
     },
   },
 });

@@ -13,6 +13,7 @@ import { Scale, STEPS, written } from "../src/play/number";
 import { recognised } from "../src/play/recognise";
 import { type Ending, Supervised } from "../src/play/supervised";
 import { differences, placeOf, places, set } from "../src/play/toml";
+import { damaged, LINKS } from "./links";
 import { sampleReport } from "./sample";
 
 const textOf = (name: string): string => exampleOf(name)?.text ?? "";
@@ -104,25 +105,6 @@ describe("a value", () => {
     }
   });
 });
-
-interface Link {
-  hash: string;
-  base: string | null;
-  text: string;
-}
-/** Links of the first format, made once: they are never made again, because people have sent them. */
-const LINKS: Link[] = JSON.parse(readFileSync(resolve(import.meta.dirname, "links-v1.json"), "utf8"));
-
-/** Returns a damaged link of each kind. */
-export function damaged(): string[] {
-  const cut = LINKS.slice(0, 10).map(({ hash }, at) => hash.slice(0, hash.length - 1 - ((7 * at) % 30)));
-  // Each flips a letter of the compressed text.
-  const flipped = LINKS.slice(15, 29).map(({ hash }, at) => {
-    const place = 8 + ((11 * at) % (hash.length - 10));
-    return hash.slice(0, place) + (hash[place] === "A" ? "B" : "A") + hash.slice(place + 1);
-  });
-  return [...cut, ...flipped, "#v1.", "#v1", "#v2.abc", "#v1.%%%", "#v1.AAAA", `#v1.${"q".repeat(4000)}`];
-}
 
 describe("a link", () => {
   it("of the first format opens for ever", async () => {

@@ -95,9 +95,9 @@ export class Sliders {
   #number({ knob }: Slider, range: NonNullable<Slider["range"]>, name: string, title: string): HTMLElement {
     const scale = new Scale(range.least, range.most, range.is_whole);
     const output = h("output", {});
-    const valueOf = (): string => written(scale.numberOf(input.valueAsNumber), range.ending);
+    const current = (): string => written(scale.numberOf(input.valueAsNumber), range.ending);
     const tell = (isFinal: boolean): void => {
-      const value = valueOf();
+      const value = current();
       shown(value);
       this.set(knob.path, value, isFinal);
     };
