@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { ProblemData } from "../src/generated/lockgate";
 import { requestOf } from "../src/play/compared";
-import { replacement } from "../src/play/editor";
+import { replacements } from "../src/play/editor";
 import type { FromWorker, ToWorker } from "../src/play/engine";
 import { BASES, EXAMPLES, exampleOf, FIRST } from "../src/play/examples";
 import { commandOf, reportPage } from "../src/play/leaving";
@@ -198,10 +198,22 @@ describe("a text", () => {
       span: [from, to],
       related: [],
     });
-    expect(replacement(problem(4, 22, "did you mean `call`?"), text)).toBe('"flow.call.owd.p99"');
-    expect(replacement(problem(27, 33, "did you mean `router`?"), text)).toBe("router");
-    expect(replacement(problem(27, 33, 'write `"ruoter"`'), text)).toBe('"ruoter"');
-    expect(replacement(problem(27, 33, "end it"), text)).toBeNull();
+    expect(replacements(problem(4, 22, "there is no flow `cal`; did you mean `call`?"), text)).toEqual([
+      '"flow.call.owd.p99"',
+    ]);
+    expect(replacements(problem(27, 33, "did you mean `router`?"), text)).toEqual(["router"]);
+    expect(replacements(problem(27, 33, 'write `"ruoter"`'), text)).toEqual(['"ruoter"']);
+    expect(replacements(problem(27, 33, "it is one of `phone`, `router`"), text)).toEqual([
+      "phone",
+      "router",
+    ]);
+    expect(replacements(problem(27, 33, "it is `udp` or `tcp`"), text)).toEqual(["udp", "tcp"]);
+    for (const help of [
+      "end it",
+      "it needs a unit, such as `20ms`",
+      "it is `EF`, `AF11` to `AF43`, or 0 to 63",
+    ])
+      expect(replacements(problem(27, 33, help), text)).toEqual([]);
   });
 });
 

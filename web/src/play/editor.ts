@@ -70,24 +70,37 @@ const colours = HighlightStyle.define([
 /** Changes that the page makes itself, such as those of a slider. */
 const byPage = Annotation.define<boolean>();
 
-/** Returns the text that a problem's help proposes in place of the one that it points at. */
-export function replacement(problem: ProblemData, text: string): string | null {
+/** Limit on the replacements that are offered for a problem. */
+const MOST_FIXES = 8;
+
+/** Returns the words that a help proposes: the one that is meant, the one to write, or all that are allowed. */
+function proposed(help: string): string[] {
+  const [, meant] = /did you mean `([^`]+)`/.exec(help) ?? [];
+  if (meant !== undefined) return [meant];
+  const words = [...help.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word);
+  const isList = /^it is( one of)?[, ]*(or[, ]*)*$/.test(
+    help.replace(/`[^`]+`/g, "").replace(/(,| or|\s)+$/, ""),
+  );
+  return isList && words.length <= MOST_FIXES ? words : [];
+}
+
+/** Returns the texts that a problem's help proposes in place of the one that it points at. */
+export function replacements(problem: ProblemData, text: string): string[] {
   const help = problem.help ?? "";
-  const found = /^did you mean `([^`]+)`\?|^write `([^`]+)`/.exec(help);
-  const fresh = found?.[1] ?? found?.[2];
-  if (!problem.span || fresh === undefined) return null;
+  if (!problem.span) return [];
   const [from, to] = problem.span.map((byte) => indexOfByte(text, byte)) as [number, number];
   const old = text.slice(from, to);
-  if (old.includes("\n") || found?.[2]?.includes("…")) return null;
-  const quote = /^["']/.exec(old)?.[0];
-  if (found?.[1] === undefined || quote === undefined) return fresh;
-  // The word of an address or a list that is meant is the nearest one.
-  const inside = old.slice(1, -1);
-  const parts = inside.split(".");
-  const near = parts.length > 1 && !fresh.includes(".") ? nearestPart(parts, fresh) : null;
-  return (
-    quote + (near === null ? fresh : parts.map((part, at) => (at === near ? fresh : part)).join(".")) + quote
-  );
+  const [, whole] = /^write `([^`]+)`/.exec(help) ?? [];
+  if (old.includes("\n") || help.includes("…")) return [];
+  if (whole !== undefined) return [whole];
+  const quote = /^["']/.exec(old)?.[0] ?? "";
+  const parts = (quote === "" ? old : old.slice(1, -1)).split(".");
+  return proposed(help).map((word) => {
+    // Of an address the part that is most alike is meant.
+    const near = parts.length > 1 && !word.includes(".") ? nearestPart(parts, word) : null;
+    const fresh = near === null ? word : parts.map((part, at) => (at === near ? word : part)).join(".");
+    return quote + fresh + quote;
+  });
 }
 
 /** Returns the index of the part with the most letters of a word at the same places. */
@@ -136,11 +149,10 @@ export class Editor {
     );
   }
 
-  /** Replaces the text that a problem points at by what its help proposes. */
-  fix(problem: ProblemData): void {
+  /** Replaces the text that a problem points at. */
+  fix(problem: ProblemData, fresh: string): void {
     const { text } = this;
-    const fresh = replacement(problem, text);
-    if (!problem.span || fresh === null) return;
+    if (!problem.span) return;
     const [from, to] = problem.span.map((byte) => indexOfByte(text, byte)) as [number, number];
     this.view.dispatch({ changes: { from, to, insert: fresh } });
     this.view.focus();
@@ -156,9 +168,9 @@ export class Editor {
 
   #diagnostic(problem: ProblemData, text: string): Diagnostic {
     const [from, to] = (problem.span ?? [0, 0]).map((byte) => indexOfByte(text, byte)) as [number, number];
-    const fresh = replacement(problem, text);
-    const actions: Action[] =
-      fresh === null ? [] : [{ name: `Write ${fresh}`, apply: () => this.fix(problem) }];
+    const actions = replacements(problem, text).map(
+      (fresh): Action => ({ name: `Write ${fresh}`, apply: () => this.fix(problem, fresh) }),
+    );
     return {
       from,
       to: Math.max(to, Math.min(from + 1, text.length)),
@@ -185,7 +197,7 @@ export class Editor {
         keymap.of([...completionKeymap, ...lintKeymap, ...defaultKeymap, ...historyKeymap]),
         toml,
         syntaxHighlighting(colours),
-        EditorView.contentAttributes.of({ "aria-label": "Scenario", "data-text": "scenario" }),
+        EditorView.contentAttributes.of({ "aria-label": "Scenario", tabindex: "0" }),
         EditorView.updateListener.of((update) => {
           const own = update.transactions.some((one) => one.annotation(byPage));
           if (update.docChanged && !own) this.#asked.changed(this.text);

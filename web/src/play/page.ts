@@ -14,7 +14,7 @@ import type { Report } from "../report";
 import { Theme } from "../theme";
 import { moduleBytes, reportTemplate, startWorker } from "./bundle";
 import { Compared } from "./compared";
-import { Editor, replacement } from "./editor";
+import { Editor, replacements } from "./editor";
 import { type Files, json, Overtaken, Problems } from "./engine";
 import { BASES, EXAMPLES, type Example, exampleOf, FIRST } from "./examples";
 import { commandOf, markdownOf, reportPage } from "./leaving";
@@ -329,7 +329,6 @@ class Play {
     this.#editor.mark(problems);
     this.#problems.replaceChildren(
       ...problems.map((problem) => {
-        const fresh = replacement(problem, text);
         const place = problem.line === null ? "" : `line ${problem.line}`;
         return h(
           "li",
@@ -343,13 +342,13 @@ class Play {
             : null,
           h("span", { class: "message" }, problem.message),
           problem.help === null ? null : h("span", { class: "help" }, problem.help),
-          fresh === null
-            ? null
-            : h(
-                "button",
-                { type: "button", class: "fix", onclick: () => this.#editor.fix(problem) },
-                `Write ${fresh}`,
-              ),
+          ...replacements(problem, text).map((fresh) =>
+            h(
+              "button",
+              { type: "button", class: "fix", onclick: () => this.#editor.fix(problem, fresh) },
+              `Write ${fresh}`,
+            ),
+          ),
         );
       }),
     );

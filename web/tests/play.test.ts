@@ -1,0 +1,280 @@
+/** The playground in a real browser, with the module of `make play`: from a server's folder, and as one file. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { gzipSync } from "node:zlib";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { build } from "vite";
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import { Engine } from "../src/play/engine";
+import { BASES, exampleOf, FIRST } from "../src/play/examples";
+import { readLink } from "../src/play/link";
+import { executable, FLAGS, seriousFaults, skipped } from "./browser";
+import { damaged, LINKS } from "./links";
+
+const module =
+  process.env["LOCKGATE_MODULE"] ?? resolve(import.meta.dirname, "../../target/play/lockgate.wasm");
+const isBuilt = existsSync(module);
+if (!isBuilt) skipped("play", "no module; `make play` builds it");
+
+const TYPES: Record<string, string> = {
+  html: "text/html",
+  js: "text/javascript",
+  css: "text/css",
+  wasm: "application/wasm",
+};
+/** Limits on script, style and editor without the charting library, and on the whole, as gzip in bytes. */
+const [OWN, WHOLE] = [200_000, 400_000];
+
+describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
+  const folder = mkdtempSync(join(tmpdir(), "lockgate-play-"));
+  let browser: Browser;
+  let server: Server;
+  const contexts: BrowserContext[] = [];
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    process.env["LOCKGATE_TEMPLATE"] = inject("built");
+    await build({
+      configFile: resolve(import.meta.dirname, "../vite.play.config.ts"),
+      logLevel: "silent",
+      build: { outDir: join(folder, "play"), emptyOutDir: true },
+    });
+    // Below a prefix, as on a site of many projects.
+    server = createServer((request, response) => {
+      const name = new URL(request.url ?? "", "http://host").pathname
+        .replace(/^\/some\/where/, "")
+        .replace(/\/$/, "/index.html");
+      const path = join(folder, "play", name);
+      if (!existsSync(path)) return void response.writeHead(404).end();
+      response
+        .writeHead(200, { "content-type": TYPES[name.split(".").at(-1) ?? ""] ?? "text/plain" })
+        .end(readFileSync(path));
+    });
+    await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+    browser = await chromium.launch({ executablePath: executable as string, args: FLAGS });
+  });
+  afterEach(async () => {
+    for (const context of contexts.splice(0)) await context.close();
+    expect(complaints.splice(0)).toEqual([]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    server?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const served = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/some/where/`;
+  const file = (): string => `file://${folder}/play.html`;
+
+  /** Opens the page, and gathers what it complains of, or asks for beyond its own parts. */
+  async function open(address: string, width = 1280, colorScheme: "light" | "dark" = "light"): Promise<Page> {
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      colorScheme,
+      acceptDownloads: true,
+    });
+    contexts.push(context);
+    const page = await context.newPage();
+    page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+    page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+    const own = address.replace(/#.*/, "");
+    await context.route("**", (route) => {
+      const asked = route.request().url();
+      if (!asked.startsWith(own) && !/^(data|blob):/.test(asked)) complaints.push(`request: ${asked}`);
+      return route.continue();
+    });
+    await page.goto(address);
+    return page;
+  }
+
+  const sentence = (page: Page) => expect.poll(() => page.textContent("#sentence"));
+  const figure = (page: Page) => page.waitForSelector('[data-figure="time"] .picture svg');
+  const knob = (page: Page, path: string) => page.locator(`[data-path="${path}"]`);
+  const textOf = (page: Page): Promise<string> =>
+    page.evaluate(() => {
+      const content = document.querySelector(".cm-content") as unknown as {
+        cmTile?: { view: { state: { doc: object } } };
+      };
+      return String(content.cmTile?.view.state.doc);
+    });
+  /** Replaces the first words in the text that match. */
+  async function type(page: Page, old: string, fresh: string): Promise<void> {
+    await page.evaluate(
+      ([old, fresh]) => {
+        const content = document.querySelector(".cm-content") as unknown as {
+          cmTile: { view: { state: { doc: object }; dispatch: (change: object) => void } };
+        };
+        const { view } = content.cmTile;
+        const from = String(view.state.doc).indexOf(old as string);
+        view.dispatch({ changes: { from, to: from + (old as string).length, insert: fresh } });
+      },
+      [old, fresh],
+    );
+  }
+
+  it.each([
+    ["folder", served],
+    ["file", file],
+  ])("runs the first example unasked, as a %s", async (_, address) => {
+    const page = await open(address());
+    await figure(page);
+    await sentence(page).toMatch(/Both are missed/);
+    await knob(page, "port.home:server.root").waitFor();
+    expect(await textOf(page)).toBe(exampleOf(FIRST)?.text);
+    expect(await page.locator("#problems li").count()).toBe(0);
+    await knob(page, "port.home:server.root").selectOption("priority");
+    await sentence(page).toMatch(/✓/);
+    expect(await textOf(page)).toContain('root = "priority"');
+  });
+
+  it("a slider changes the text and the figure, and comments stay", async () => {
+    const page = await open(served());
+    const slider = knob(page, "link.wan.rate");
+    await slider.waitFor();
+    const picture = () => page.locator('[data-figure="time"] .picture').innerHTML();
+    const before = await picture();
+    await slider.focus();
+    for (let step = 0; step < 30; step++) await page.keyboard.press("ArrowRight");
+    await expect.poll(() => textOf(page)).toMatch(/\[link\.wan\]\nbetween = .*\nrate = "14\.1mbit"/);
+    await sentence(page).not.toMatch(/loss 17/);
+    await expect.poll(picture).not.toBe(before);
+    expect((await textOf(page)).match(/#.*/g)).toEqual(exampleOf(FIRST)?.text.match(/#.*/g));
+    expect(await slider.getAttribute("aria-valuetext")).toMatch(/^14\.1mbit, of 1mbit to 100mbit$/);
+  });
+
+  it("a broken text has the errors of `check`, keeps its picture, and is mended by a click", async () => {
+    const page = await open(file());
+    await figure(page);
+    await sentence(page).toMatch(/missed/);
+    const wrong = (exampleOf(FIRST)?.text ?? "").replace('from = "phone"', 'from = "fone"');
+    const engine = await Engine.load(new Uint8Array(readFileSync(module)).buffer);
+    const { problems } = engine.call("check", { text: wrong, name: `${FIRST}.toml` }).value;
+    expect(problems.length).toBeGreaterThan(0);
+    await type(page, 'from = "phone"', 'from = "fone"');
+    const items = page.locator("#problems li");
+    await expect.poll(() => items.count()).toBe(problems.length);
+    expect(await items.locator(".message").allTextContents()).toEqual(problems.map(({ message }) => message));
+    expect(await items.locator(".help").allTextContents()).toEqual(
+      problems.flatMap(({ help }) => help ?? []),
+    );
+    // Only what is in sight is drawn.
+    await items.locator("button").first().click();
+    await expect.poll(() => page.locator(".cm-lintRange-error").count()).toBeGreaterThan(0);
+    expect(await page.locator(".results.behind svg").count()).toBeGreaterThan(0);
+    await page.getByRole("button", { name: 'Write "phone"' }).first().click();
+    await expect.poll(() => items.count()).toBe(0);
+    expect(await textOf(page)).toBe(exampleOf(FIRST)?.text);
+    await expect.poll(() => page.locator(".results.behind").count()).toBe(0);
+  });
+
+  it("links of the first format open, and damaged ones open the example with an error", async () => {
+    const page = await open(file());
+    await figure(page);
+    for (const { hash } of LINKS) {
+      await page.evaluate((hash) => {
+        location.hash = hash;
+      }, hash);
+      // The editor ends lines by one letter.
+      const opened = (await readLink(hash, BASES)).text.replaceAll("\r\n", "\n");
+      await expect.poll(() => textOf(page), { message: hash }).toBe(opened);
+      expect(await page.locator("#notice .wrong").count()).toBe(0);
+    }
+    for (const hash of damaged()) {
+      await page.evaluate((hash) => {
+        document.querySelector("#notice")?.replaceChildren();
+        location.hash = hash;
+      }, hash);
+      await expect
+        .poll(() => page.locator("#notice .wrong").textContent(), { message: hash })
+        .toMatch(/cannot be opened: it/);
+      expect((await textOf(page)).length).toBeGreaterThanOrEqual(0);
+    }
+    // At once, too.
+    const again = await open(`${file()}${damaged()[12]}`);
+    await figure(again);
+    expect(await again.textContent("#notice .wrong")).toMatch(/cannot be opened/);
+    expect(await textOf(again)).toBe(exampleOf(FIRST)?.text);
+  });
+
+  it("a script of tc is imported when it is pasted, and what is left out is listed", async () => {
+    const page = await open(file());
+    await knob(page, "port.home:server.root").waitFor();
+    const script = readFileSync(
+      resolve(import.meta.dirname, "../../crates/tc/tests/scripts/did-it-work.sh"),
+      "utf8",
+    );
+    await page.evaluate((script) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", script);
+      const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+      document.querySelector(".cm-content")?.dispatchEvent(event);
+    }, script);
+    await expect
+      .poll(() => page.textContent("#notice"))
+      .toMatch(/Imported commands of tc.*Left out \(5\).*there is a root already/s);
+    expect(await textOf(page)).toMatch(/^# .*\[port\./s);
+    await expect.poll(() => page.locator(".results.behind").count()).toBe(0);
+  });
+
+  it("a pinned text is compared over seeds, and everything leaves", async () => {
+    const page = await open(file());
+    await knob(page, "port.home:server.root").waitFor();
+    await type(page, 'duration = "60s"', 'duration = "12s"');
+    await expect.poll(() => page.textContent(".facts")).toMatch(/12 s simulated/);
+    await page.locator("#sentence").click();
+    await page.keyboard.press("p");
+    expect(await page.getAttribute("#pin", "aria-pressed")).toBe("true");
+    await knob(page, "port.home:server.root").selectOption("flow-queues");
+    await expect.poll(() => page.textContent(".compared-pin .note")).toMatch(/root: one-queue → flow-queues/);
+    await page.click("#compare");
+    await page.waitForSelector(".comparison table");
+    expect(await page.textContent(".comparison .headline")).toMatch(/flow-queues/);
+    await page.click("#link");
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#v1\./);
+    const saved = async (name: string) => {
+      await page.click(".share summary");
+      const begun = page.waitForEvent("download");
+      await page.getByText(name, { exact: true }).click();
+      return readFileSync(await (await begun).path(), "utf8");
+    };
+    expect(await saved("Save scenario")).toBe(await textOf(page));
+    const report = await saved("Save report");
+    expect(report).toContain('id="lockgate-data">{"schema"');
+    expect(await page.evaluate(() => document.querySelectorAll(".share[open]").length)).toBe(0);
+  });
+
+  it.each([
+    [390, "dark"],
+    [820, "light"],
+    [1400, "dark"],
+  ] as const)(
+    "is for those who see or point otherwise at %i pixels, and not wider",
+    async (width, scheme) => {
+      const page = await open(file(), width, scheme);
+      await figure(page);
+      await knob(page, "port.home:server.root").waitFor();
+      await page.evaluate(() => {
+        for (const details of document.querySelectorAll("details")) details.open = true;
+      });
+      expect(
+        await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+      ).toBeLessThanOrEqual(0);
+      expect(await seriousFaults(page)).toEqual([]);
+      expect(await page.getAttribute("#sentence", "aria-live")).toBe("polite");
+    },
+  );
+
+  it("stays small", () => {
+    const sizeOf = (...names: string[]): number =>
+      names.reduce(
+        (sum, name) => sum + gzipSync(readFileSync(join(folder, "play", name)), { level: 9 }).length,
+        0,
+      );
+    expect(sizeOf("play.js", "play.css", "worker.js")).toBeLessThan(OWN);
+    expect(sizeOf("play.js", "play.css", "worker.js", "charts.js")).toBeLessThan(WHOLE);
+    expect(statSync(join(folder, "play.html")).size).toBeLessThan(6e6);
+  });
+});
