@@ -88,7 +88,7 @@ fn policies_are_compared_and_a_value_of_one_is_tuned() {
             "--seeds",
             "1",
             "--validate",
-            "101..102",
+            "101..105",
             "--json",
             "-",
             "--write",
