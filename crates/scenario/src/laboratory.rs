@@ -130,8 +130,8 @@ pub const LINE: &str = "line";
 /// End of the sentence on the circuits that have traffic.
 const ACTIVE: &str = "circuits have traffic: of each plan some, until they fill the line";
 
-/// Returns the sentence on the circuits that have traffic in the laboratory of this text, without a full stop;
-/// `None` if all have.
+/// Returns the sentence on the circuits that have traffic in the laboratory of this text, without a full
+/// stop; `None` if all have.
 pub fn active(text: &str) -> Option<&str> {
     let mut lines = text.lines();
     lines.find_map(|line| line.strip_prefix("# ")?.strip_suffix('.').filter(|line| line.ends_with(ACTIVE)))

@@ -12,8 +12,8 @@ const MOST: usize = 10;
 const MARKERS: [char; 4] = ['<', '|', '=', '>'];
 const SIGNS: usize = 7;
 
-/// Converts the parser's errors to problems with their fixes. Markers of a merge conflict are one problem: they
-/// are wrong together, and all that is wrong after the first follows from it.
+/// Converts the parser's errors to problems with their fixes. Markers of a merge conflict are one problem:
+/// they are wrong together, and all that is wrong after the first follows from it.
 pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
     let conflict = conflict(text);
     let before = |error: &&Error| {

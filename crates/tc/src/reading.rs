@@ -270,7 +270,8 @@ impl Reading {
         }
     }
 
-    /// Puts what stands in the classes of a `mq` in its place, if it is the same in all: a port has one queue.
+    /// Puts what stands in the classes of a `mq` in its place, if it is the same in all: a port has one
+    /// queue.
     pub(crate) fn join_transmit_queues(&mut self) {
         let is_mq = |qdisc: &&Qdisc| *qdisc.kind == Kind::Mq && qdisc.parent.is_none();
         let names = self

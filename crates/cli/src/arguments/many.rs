@@ -162,8 +162,8 @@ pub(crate) struct Tune {
     /// Writes the search as JSON to this file, `-` for the standard output instead of the tables
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
-    /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is, if they are
-    /// better in a goal and worse in none; `--write=5` writes those of point #5. Comments stay
+    /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is, if they
+    /// are better in a goal and worse in none; `--write=5` writes those of point #5. Comments stay
     #[arg(long, value_name = "POINT", num_args = 0..=1, require_equals = true, conflicts_with = "largest")]
     pub(crate) write: Option<Option<usize>>,
     #[command(flatten)]
