@@ -18,7 +18,8 @@ export function variantsSubtitle(data: Variants): string {
   return `${plural(data.variants.length, "variant")} × ${plural(data.seeds.length, "seed")}`;
 }
 
-export function variantsTable(data: Variants, theme: Theme, selection: Selection): HTMLElement {
+/** `selection` shows a variant's curves beside the best one's; without it, the numbers are plain. */
+export function variantsTable(data: Variants, theme: Theme, selection?: Selection): HTMLElement {
   // Between the number with the variables, and whether expectations hold, are the metrics, which are sorted by their means.
   const first = 1 + data.variables.length;
   const { columns, addresses = [], rows: told, note: marks } = data.table;
@@ -64,8 +65,9 @@ const rowLook = (data: Variants, at: number): string =>
   at === data.recommended ? "taken" : (data.variants[at]?.missed.length ?? 0) > 0 ? "failing" : "";
 
 /** Returns the number of a variant, which shows its curves over those of the variant to take. */
-function numberOf({ recommended }: Variants, at: number, selection: Selection): HTMLElement | string {
-  if (recommended === undefined || recommended === null || at === recommended) return String(at + 1);
+function numberOf({ recommended }: Variants, at: number, selection?: Selection): HTMLElement | string {
+  if (!selection || recommended === undefined || recommended === null || at === recommended)
+    return String(at + 1);
   const title = `Show the delay of #${at + 1} over that of #${recommended + 1}`;
   return h(
     "button",
