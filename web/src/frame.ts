@@ -205,7 +205,10 @@ export class Frame {
     if (!this.#chart) {
       this.#picture.replaceChildren();
       this.#chart = makeChart(this.#picture, this.#width, height);
-    } else this.#chart.resize({ width: this.#width, height });
+    } else if (this.#chart.getWidth() !== this.#width || this.#chart.getHeight() !== height) {
+      // Draws what it has anew: not needed, and as long as the picture itself, if only the data are others.
+      this.#chart.resize({ width: this.#width, height });
+    }
     this.#chart.setOption(drawing.option, { notMerge: true });
     this.#isBehind = false;
     this.#describe(figure);

@@ -1,5 +1,5 @@
 /** Figures over time with the result before behind them, grey. */
-import type { Figure, Make } from "../figure";
+import type { Drawing, Figure, Make, Settings } from "../figure";
 import type { Ink } from "../palette";
 import type { Report } from "../report";
 import { Selection, type View } from "../selection";
@@ -39,9 +39,35 @@ export function haunted(make: Make, before: Report | null): Make {
   return (view, settings) => {
     const figure = make(view, settings);
     if (before === null || figure.empty !== null) return figure;
-    const ghost = make(viewOf(before, view), settings);
+    const ghost = ghostOf(make, before, view, settings);
     return ghost.empty === null ? merged(figure, ghost) : figure;
   };
+}
+
+/** The last ghost: it stays the same while a slider moves. */
+let last: { make: Make; before: Report; key: string; figure: Figure } | null = null;
+const drawings = new WeakMap<Figure, { key: string; drawing: Drawing }>();
+
+function ghostOf(make: Make, before: Report, view: View, settings: Settings): Figure {
+  const key = JSON.stringify([view.flows, view.port, settings]);
+  if (last === null || last.make !== make || last.before !== before || last.key !== key)
+    last = { make, before, key, figure: make(viewOf(before, view), settings) };
+  return last.figure;
+}
+
+/** Draws a ghost, or returns its last drawing of this size and part of the time. */
+function drawn(
+  ghost: Figure,
+  ink: Ink,
+  width: number,
+  window: readonly [number, number] | undefined,
+): Drawing {
+  const key = JSON.stringify([ink.name, width, window]);
+  const known = drawings.get(ghost);
+  if (known?.key === key) return known.drawing;
+  const drawing = ghost.draw(grey(ink), width, window);
+  drawings.set(ghost, { key, drawing });
+  return drawing;
 }
 
 function merged(figure: Figure, ghost: Figure): Figure {
@@ -50,10 +76,9 @@ function merged(figure: Figure, ghost: Figure): Figure {
   // A preview, whose own axes hold only the beginning.
   const isPart = (figure.range?.[1] ?? 0) < 0.99 * (ghost.range?.[1] ?? 0);
   const drawing: Figure["draw"] = (ink, width, window) => {
-    const [front, behind] = [figure, ghost].map((one, at) =>
-      one.draw(at === 0 ? ink : grey(ink), width, window ?? both),
-    );
-    if (!front || !behind || !("option" in front) || !("option" in behind)) return front as never;
+    const front = figure.draw(ink, width, window ?? both);
+    const behind = drawn(ghost, ink, width, window ?? both);
+    if (!("option" in front) || !("option" in behind)) return front;
     return {
       option: behindOf(
         front.option as unknown as Option,

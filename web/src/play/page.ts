@@ -28,7 +28,7 @@ import { edit } from "./toml";
 /** Time in ms after the last key at which the text is run. */
 const TYPED = 180;
 /** Time in ms that the preview of a run takes, about. */
-const PREVIEW = 60;
+const PREVIEW = 35;
 /** Least part of a run that a preview leaves out: of a shorter rest there is none. */
 const REST = 0.4;
 
