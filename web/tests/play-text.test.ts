@@ -55,6 +55,9 @@ describe("a value", () => {
     const lines = changed(HOME, text);
     if (line !== null) expect(lines).toContain(line);
     expect(lines.length).toBeLessThanOrEqual(2);
+    // A value that is written stays on its line; another has a line, or a table with a header.
+    const added = { "port.modem:isp.queue.buffer.overflow": 1, "port.isp:modem.limit": 2 }[path] ?? 0;
+    expect(text.split("\n").length - HOME.split("\n").length).toBe(added);
     // Comments stay.
     expect(text.match(/#.*/g)).toEqual(HOME.match(/#.*/g));
     expect(set(text, path, value)).toBe(text);
@@ -147,12 +150,24 @@ describe("a link", () => {
     expect(hunks("a\nb\nc", "a\nx\nc")).toEqual([[1, 1, ["x"]]]);
   });
 
+  /** Returns a link with this content. */
+  async function packed(content: string): Promise<string> {
+    const stream = new Blob([content]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+    return `#v1.${Buffer.from(await new Response(stream).arrayBuffer()).toString("base64url")}`;
+  }
+
+  it("is refused if another text comes out of it", async () => {
+    const link = (text: string): Promise<string> =>
+      packed(JSON.stringify({ t: checksum("a"), d: [[0, 0, [text]]] }));
+    expect((await readLink(await link("a"), BASES)).text).toBe("a");
+    await expect(readLink(await link("b"), BASES)).rejects.toThrow("its checksum differs");
+    const malformed = ["[[0,1,[]]]", "[[0,0,[1]]]", "[[-1,0,[]]]", "1"].map((d) => `{"t":"","d":${d}}`);
+    for (const content of [...malformed, '{"d":[]}', "null"])
+      await expect(readLink(await packed(content), BASES), content).rejects.toThrow("it is damaged");
+  });
+
   it("cannot fill the memory", async () => {
-    const stream = new Blob(["[".padEnd(20_000_000, " ")])
-      .stream()
-      .pipeThrough(new CompressionStream("deflate-raw"));
-    const bytes = Buffer.from(await new Response(stream).arrayBuffer());
-    await expect(readLink(`#v1.${bytes.toString("base64url")}`, BASES)).rejects.toThrow("damaged");
+    await expect(readLink(await packed("[".padEnd(20_000_000, " ")), BASES)).rejects.toThrow("damaged");
   });
 });
 

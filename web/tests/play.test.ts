@@ -142,6 +142,9 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     await sentence(page).not.toMatch(/loss 17/);
     await expect.poll(picture).not.toBe(before);
     expect((await textOf(page)).match(/#.*/g)).toEqual(exampleOf(FIRST)?.text.match(/#.*/g));
+    await expect.poll(() => page.evaluate(() => location.hash)).toMatch(/^#v1\./);
+    const address = await page.evaluate(() => location.hash);
+    expect((await readLink(address, BASES)).text).toBe(await textOf(page));
     expect(await slider.getAttribute("aria-valuetext")).toMatch(/^14\.1mbit, of 1mbit to 100mbit$/);
   });
 

@@ -123,7 +123,7 @@ class Play {
       pasted: (text) => this.#pasted(text),
     });
     document.addEventListener("keydown", (event) => this.#press(event));
-    addEventListener("hashchange", () => void this.#open());
+    addEventListener("hashchange", ({ newURL }) => void this.#open(new URL(newURL).hash));
   }
 
   /** Opens the text of the address, or the first example, and runs it. */
@@ -142,8 +142,7 @@ class Play {
 
   // Texts that come from elsewhere.
 
-  async #open(): Promise<void> {
-    const { hash } = location;
+  async #open(hash = location.hash): Promise<void> {
     if (!isLink(hash)) {
       this.#load(this.#example);
       return;
@@ -291,6 +290,7 @@ class Play {
       this.results.show(report);
       this.#tellProblems((value as Ran).warnings);
       this.#progress.hidden = true;
+      if (why !== "sliding") void this.#address(text);
       // The first knobs, and new ranges after a change, come when the picture stands.
       if (why !== "sliding") await this.#knobs(engine, text);
     } catch (error) {
@@ -504,6 +504,13 @@ class Play {
     const { text } = this.#editor;
     const hash = await linkOf(text, BASES.find(({ name }) => name === this.#example.name) ?? null);
     return new URL(hash, location.href).href;
+  }
+
+  /** Makes the page's address that of its text: to open it again, or to go back to it. */
+  async #address(text: string): Promise<void> {
+    const hash = text === exampleOf(FIRST)?.text ? "" : new URL(await this.#link()).hash;
+    if (text === this.#editor.text)
+      history.replaceState(null, "", location.pathname + location.search + hash);
   }
 
   async #copyLink(): Promise<void> {
