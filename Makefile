@@ -15,7 +15,8 @@
 #   make renew   everything that is pinned or generated, written anew, and a list of what changed (minutes)
 #   make python-test  the Python package: its tests, examples, tutorial and types (part of make test)
 #   make wheel   the Python package as a wheel, in target/wheels
-#   make play    the simulator as a WebAssembly module for pages, with its sizes and speed (the same target)
+#   make play    the playground, web/dist/play/ and web/dist/play.html: the simulator as a WebAssembly module with its
+#                page; its sizes and speed (rustup target add wasm32-unknown-unknown)
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
@@ -121,8 +122,9 @@ wasm-check:
 	CARGO="$(CARGO)" crates/wasm/cargo.sh check --locked --target wasm32-unknown-unknown --no-default-features $(PURE:%=-p lockgate-%) -p lockgate
 
 # Two scenarios show the speed: a home with TCP, and calls beside bulk. Fails without the target, which it names.
-play:
+play: web
 	@CARGO="$(CARGO)" crates/wasm/build.sh
+	cd web && npm run play
 	@node crates/wasm/tests/module.mjs target/play/lockgate.wasm measure scenarios/home.toml scenarios/voice-beside-bulk.toml
 
 # Tolerances that are missed are a result, not a failure to make.
