@@ -18,7 +18,10 @@ async function part([file, id]: readonly [string, string]): Promise<ArrayBuffer>
     if (!answer.ok) throw new Error(`${file}: ${answer.status} ${answer.statusText}`);
     return answer.arrayBuffer();
   }
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  // Three million letters: a loop takes a tenth of the time of `Uint8Array.from`.
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).arrayBuffer();
 }
