@@ -167,6 +167,7 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     await items.locator("button").first().click();
     await expect.poll(() => page.locator(".cm-lintRange-error").count()).toBeGreaterThan(0);
     expect(await page.locator(".results.behind svg").count()).toBeGreaterThan(0);
+    expect(await page.getAttribute("#sentence", "class")).toMatch(/\bold\b/);
     await page.getByRole("button", { name: 'Write "phone"' }).first().click();
     await expect.poll(() => items.count()).toBe(0);
     expect(await textOf(page)).toBe(exampleOf(FIRST)?.text);

@@ -50,6 +50,7 @@ export class Results {
   /** Marks the results as those of an older text: a newer run has begun, or the text is broken. */
   behind(): void {
     this.#isBehind = true;
+    this.sentence.classList.add("old");
     for (const part of [this.element, this.further]) part.classList.add("behind");
   }
 
