@@ -1,4 +1,5 @@
-//! Embeds the built page of reports for the feature `results`: compressed, or a page that says how to build it.
+//! Embeds the built page of reports for the feature `results`: compressed, or a page that says how to build
+//! it.
 
 use std::fs::File;
 use std::io::Write;

@@ -194,6 +194,11 @@ function check(tables: readonly Shown[], summary: Summary): Record<string, numbe
             );
             compare(table, column, row, value, baseOf(key));
           }
+        } else if (table.name === "parts") {
+          // A flow's rows are its phases, of which the document has the median of delays that a verdict tells.
+          const phase = table.rows.slice(0, row).filter(([other]) => other === name).length;
+          const value = summary.phases?.[phase]?.values[`flow.${name}.owd.p50`];
+          if (title === "Delay p50" && value !== undefined) compare(table, column, row, value, "s");
         } else if (table.name === "intervals") {
           const key = { Mean: "mean", "± at 95 %": "half_width", Runs: "n" }[title];
           if (key !== undefined)

@@ -331,9 +331,9 @@ pub(crate) struct Run {
     /// Writes every port's packets to ports.pcapng, with queueing delays and drop reasons as comments
     #[arg(long)]
     pub(crate) capture: bool,
-    /// Does not run each change's other life: by default a simulated run is made once more without each of its
-    /// changes, and 14 times more if anything differs, to tell an effect from chance; without them, values before and after
-    /// each change are told
+    /// Does not run each change's other life: by default a simulated run is made once more without each of
+    /// its changes, and 14 times more if anything differs, to tell an effect from chance; without them,
+    /// values before and after each change are told
     #[arg(long)]
     pub(crate) no_ghost: bool,
     /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
@@ -441,9 +441,9 @@ pub(crate) struct Watch {
     /// Length of the run, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
-    /// Does not run each change's other life: by default a simulated session is run once more without each of its
-    /// changes, and 14 times more if anything differs, to tell an effect from chance; without them, values before and after
-    /// each change are told
+    /// Does not run each change's other life: by default a simulated session is run once more without each of
+    /// its changes, and 14 times more if anything differs, to tell an effect from chance; without them,
+    /// values before and after each change are told
     #[arg(long)]
     pub(crate) no_ghost: bool,
     /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]

@@ -209,7 +209,7 @@ fn wrong_usage_is_said_with_the_way_out() {
     }
     let bare = lockgate(&[], folder.path());
     assert_eq!(bare.status.code(), Some(0));
-    assert_eq!(String::from_utf8_lossy(&bare.stdout).lines().count(), 9);
+    assert_eq!(String::from_utf8_lossy(&bare.stdout).lines().count(), 10);
 }
 
 /// Reads and runs `text`, and expects both to be refused for their memory, with these words.

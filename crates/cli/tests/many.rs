@@ -323,8 +323,8 @@ fn a_comparison_writes_a_report_of_all_variants_and_replaces_no_other_file() {
     assert!(words(&memory).contains("--jobs"), "{}", words(&memory));
 }
 
-/// A winner by less than what matters is none: the points that give the same are counted, with the best of them in
-/// the constraint's metric.
+/// A winner by less than what matters is none: the points that give the same are counted, with the best of
+/// them in the constraint's metric.
 #[test]
 fn a_search_that_gains_nothing_that_matters_says_so() {
     let folder = folder();
@@ -332,10 +332,7 @@ fn a_search_that_gains_nothing_that_matters_says_so() {
     let goal = ["--goal", "min flow.one.owd.p99", "--subject-to", "flow.one.goodput >= 100kbit"];
     let shown = stdout(&lockgate(folder.path(), &[&arguments[..], &goal, &["--seeds", "1..2"]].concat()));
     let told = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        told.contains("Nothing is shown to be better than the file as it is. The best point, #"),
-        "{shown}"
-    );
+    assert!(told.contains("Nothing is better than the file as it is. The best point, #"), "{shown}");
     assert!(told.contains(" points of the search give the same; of these #"), "{shown}");
     assert!(told.contains(" has most one goodput: ") && !told.contains("The winner"), "{shown}");
 }

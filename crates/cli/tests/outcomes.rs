@@ -150,7 +150,7 @@ fn scenarios_yield_what_is_pinned() {
 fn papers_yield_the_pinned_verdicts() {
     let directory = tempfile::tempdir().expect("a directory");
     let out = directory.path().to_str().expect("UTF-8").to_owned() + "/papers";
-    let output = lockgate(&["reproduce", "--quick", "--json", "--quiet", "--out", &out]);
+    let output = lockgate(&["reproduce", "all", "--quick", "--json", "--quiet", "--out", &out]);
     let complaint = String::from_utf8_lossy(&output.stderr);
     let document: serde_json::Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {complaint}"));

@@ -15,6 +15,7 @@
 //! nothing.
 //! The compliance suite compares each choice with the dequeue that follows.
 
+mod of_nodes;
 mod value;
 
 use std::sync::Arc;
@@ -22,9 +23,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::classify::Headers;
-use crate::context::{Context, Dequeue, DropReason, Drops};
-use crate::discipline::Discipline;
-use crate::node::Node;
+use crate::context::{Context, DropReason, Drops};
 use crate::packet::{FlowId, Header, Packet};
 use crate::random::Random;
 use crate::units::{Bytes, Instant};
@@ -214,25 +213,6 @@ impl Explanation {
         self.why = why!["the choice depends on ", name, ", which explains none"];
     }
 
-    /// Adds a row for each of these children, with their next packets, and returns their explanations.
-    pub(crate) fn children<'n>(
-        &mut self,
-        nodes: impl IntoIterator<Item = &'n Node>,
-        cx: &mut Foresight<'_>,
-    ) -> Vec<Self> {
-        let explained = nodes.into_iter().map(|node| {
-            let next = node.explain(cx);
-            self.rows.push(Row::of(node, &next));
-            next
-        });
-        explained.collect()
-    }
-
-    /// Returns whether the child `node`, of which this is the explanation, drops all that it holds.
-    pub(crate) fn drains(&self, node: &Node) -> bool {
-        node.backlog().packets <= self.drops.len() as u64
-    }
-
     /// Adds a quantity to the row of this index.
     pub(crate) fn field(&mut self, row: usize, name: &'static str, value: impl Into<Value>) {
         if let Some(row) = self.rows.get_mut(row) {
@@ -244,26 +224,6 @@ impl Explanation {
     pub(crate) fn value(&self, row: usize, name: &str) -> Value {
         let field = self.rows.get(row).and_then(|row| row.fields.iter().find(|field| field.name == name));
         field.map_or(Value::Word("-"), |field| field.value.clone())
-    }
-
-    /// Runs the decision on `copy` of the discipline: its packets are copies, and its drops are only listed.
-    /// Sets choice and drops.
-    pub(crate) fn rehearse<D: Discipline>(&mut self, copy: &mut D, cx: &mut Foresight<'_>) {
-        let (dequeued, drops) = cx.rehearse(|cx| {
-            if copy.next_timer().is_some_and(|time| time <= cx.now) {
-                copy.on_timer(cx);
-            }
-            copy.dequeue(cx)
-        });
-        self.drops = drops
-            .iter()
-            .map(|(packet, reason)| Dropped { packet: (&**packet).into(), reason: *reason })
-            .collect();
-        self.choice = match dequeued {
-            Dequeue::Packet(packet) => Choice::Packet { row: None, packet: (&*packet).into() },
-            Dequeue::NotBefore(time) => Choice::Wait(time),
-            Dequeue::Empty => Choice::Empty,
-        };
     }
 
     /// Names the row of the chosen packet.
@@ -307,17 +267,6 @@ impl Row {
     pub fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.fields.push(Field { name, value: value.into() });
         self
-    }
-
-    /// Creates the row of a child: its name, its backlog, and its next packet or the time for which it waits.
-    pub(crate) fn of(node: &Node, next: &Explanation) -> Self {
-        let row = Self::named(node.name()).with("packets", node.backlog().packets);
-        match next.choice {
-            Choice::Packet { packet, .. } => row.with("next", packet.bytes()),
-            Choice::Wait(time) => row.with("next", Value::Time(time)),
-            Choice::Empty => row.with("next", "-"),
-            Choice::Unknown => row.with("next", "?"),
-        }
     }
 }
 

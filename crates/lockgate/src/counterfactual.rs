@@ -34,7 +34,7 @@ const MOST_SHIFT: (Duration, u64) = (Duration::from_millis(100), 100);
 /// A run to be made: the further seed by its number, and the phase whose changes are left out.
 type Life = (usize, Option<usize>);
 
-/// What is common to all other lives of runs.
+/// Scenario, recordings and options that all other lives of runs have in common.
 struct Lives<'a> {
     scenario: &'a Scenario,
     recordings: &'a [Recording],
@@ -117,8 +117,8 @@ impl Lives<'_> {
         values_by_phase(recording, self.paths.iter()).into_iter().nth(phase).unwrap_or_default()
     }
 
-    /// Makes the seeds that are shown once more without each change, and returns their values by phase; `None`
-    /// if the caller stops.
+    /// Makes the seeds that are shown once more without each change, and returns their values by phase;
+    /// `None` if the caller stops.
     fn shown(&self) -> Result<Option<BTreeMap<usize, Vec<Shown>>>, Error> {
         let all: Vec<(usize, usize)> = self
             .phases()

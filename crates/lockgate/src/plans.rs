@@ -28,10 +28,13 @@ mod tuning;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-use lockgate_experiment::{Plan, Row, Task, Variant, run_tasks};
+use lockgate_experiment::{Plan, Row, Task, Variant, row, run_tasks};
+use lockgate_measure::metric::MetricError;
+use lockgate_measure::recording::Recording;
+use lockgate_measure::verdict::Wait;
 use lockgate_scenario::{Scenario, Vary, vary};
 
-pub use self::compared::{Compared, RunValues};
+pub use self::compared::Compared;
 pub use self::curves::Curves;
 pub use self::error::PlanError;
 #[cfg(feature = "plans")]
@@ -81,6 +84,29 @@ pub struct Planned {
     /// Estimate of the memory of a run of the largest variant, in bytes.
     pub memory: u64,
     source: Source,
+}
+
+/// Values that a comparison keeps of a run: those of the plan's metrics, and the queue in which its packets
+/// waited longest.
+pub type RunValues = (Row, Option<Wait>);
+
+impl Planned {
+    /// Returns the values of a task's recording for a comparison, and adds the run to the curves.
+    ///
+    /// # Errors
+    /// If the address of a metric is malformed.
+    pub fn values(
+        &self,
+        task: &Task,
+        recording: Recording,
+        curves: Option<&Curves>,
+    ) -> Result<RunValues, MetricError> {
+        if let Some(curves) = curves {
+            curves.add(task, &recording);
+        }
+        let summary = lockgate_measure::summarise(&[recording]);
+        Ok((row(&summary, &self.plan.metrics)?, Wait::longest(&summary)))
+    }
 }
 
 impl Planned {

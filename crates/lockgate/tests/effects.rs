@@ -1,5 +1,5 @@
-//! Laws of what is said of a change: a change that changes nothing is credited with nothing, and the figures of one
-//! that does are those of two runs made by hand.
+//! Laws of what is said of a change: a change that changes nothing is credited with nothing, and the figures
+//! of one that does are those of two runs made by hand.
 //!
 //! A sample runs by default. All of it: `LOCKGATE_LAWS=1 cargo test --workspace --test effects --release`.
 
@@ -202,8 +202,8 @@ fn a_long_live_run_tells_a_step_with_its_ratio() {
     assert!(said[0].contains(" before, ") && said[0].contains(" after, ") && claims(&said[0]), "{said:?}");
 }
 
-/// The figures of a sentence are those of two runs, one without a `[[change]]`, of which expectations name the
-/// same part.
+/// The figures of a sentence are those of two runs, one without a `[[change]]`, of which expectations name
+/// the same part.
 #[test]
 fn the_figures_of_an_effect_are_those_of_two_runs_made_by_hand() {
     let (mut told_figures, all) = (0, trials(6, 50));

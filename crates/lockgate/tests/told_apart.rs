@@ -1,5 +1,5 @@
-//! Laws of comparisons: variants that are the same cannot be told apart, and a true difference below the limits
-//! of what matters makes none of them better.
+//! Laws of comparisons: variants that are the same cannot be told apart, and a true difference below the
+//! limits of what matters makes none of them better.
 //!
 //! A sample runs by default. All of it: `LOCKGATE_LAWS=1 cargo test --workspace --test told_apart --release`.
 #![cfg(feature = "plans")]

@@ -13,6 +13,7 @@ mod groups;
 mod hurt;
 mod interval;
 mod judged;
+mod marks;
 mod pain;
 
 use std::borrow::Cow;
@@ -27,7 +28,8 @@ pub use self::hurt::{Hurt, worst};
 pub use self::interval::Pass;
 use self::interval::PortState;
 pub use self::judged::{MOST_JUDGED, judge_so_far};
-pub use self::pain::{Condition, FULL, LONGEST_WAIT, Limits, MOST_LOSS, Pain, mark};
+pub use self::marks::{Limits, mark};
+pub use self::pain::{Condition, FULL, LONGEST_WAIT, MOST_LOSS, Pain};
 use crate::histogram::Coarse;
 use crate::recording::{
     Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,

@@ -371,9 +371,9 @@ impl Recording {
         (Instant::ZERO + self.duration).since(self.warmup)
     }
 
-    /// Returns true if a run of the same network has the same packets: in each flow as many sent, received and
-    /// lost in each interval, with the same delays, waits and gaps, to the picosecond in their sums; and as
-    /// many on each link. Compared is what is recorded anyway, so a run pays nothing for it.
+    /// Returns true if a run of the same network has the same packets: in each flow as many sent, received
+    /// and lost in each interval, with the same delays, waits and gaps, to the picosecond in their sums; and
+    /// as many on each link. Compared is what is recorded anyway, so a run pays nothing for it.
     pub fn has_same_packets(&self, other: &Self) -> bool {
         let is_same = |(one, other): (&PortRecord, &PortRecord)| one.transmitted() == other.transmitted();
         self.flows.len() == other.flows.len()

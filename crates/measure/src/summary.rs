@@ -22,10 +22,10 @@ pub use build::summarise;
 pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
-pub use phases::PhaseSummary;
+pub use phases::{PhaseSummary, values_by_phase};
 pub use requests::{EchoSummary, PagesSummary};
 pub use totals::GroupTotals;
-pub use without::{Pairs, Values, WithoutChange, WithoutValue, values_by_phase};
+pub use without::{Pairs, Values, WithoutChange, WithoutValue};
 pub use worst::{FlowTable, WORST, sort_worst_first};
 
 use indexmap::IndexMap;

@@ -235,8 +235,8 @@ fn an_expectation_at_its_bound_seldom_holds_in_the_interval() {
     }
 }
 
-/// Pairs of runs of a change without an effect: both values of a metric have the same law, and the metrics are
-/// independent, the worst case. Returns the share of changes to which an effect is credited.
+/// Pairs of runs of a change without an effect: both values of a metric have the same law, and the metrics
+/// are independent, the worst case. Returns the share of changes to which an effect is credited.
 fn credited(trials: usize, metrics: usize, ratio: impl Fn(&mut Draws) -> f64) -> f64 {
     use lockgate_measure::comparison::effect::{PAIRS, is_effect};
     let mut draws = Draws(11);

@@ -9,7 +9,7 @@ use lockgate_scenario::Vary;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Wrong;
-use crate::jobs::{Budget, Job};
+use crate::budget::{Budget, Job};
 use crate::message::{Message, Value};
 use crate::scenario::{Opened, ScenarioRequest};
 

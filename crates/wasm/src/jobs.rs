@@ -7,17 +7,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use lockgate::units::Instant;
-use lockgate::{Control, Progress, Simulation};
 use serde::{Deserialize, Serialize};
 
 use crate::answer::Wrong;
+use crate::budget::{Budget, Job};
 use crate::compare::{CompareRequest, ComparedVariants, Comparing};
 use crate::message::{Message, Value};
 use crate::run::{Ran, RunRequest, Running};
-
-/// Events of a simulation between two calls of its callback, about.
-const EVENTS: u64 = 4096;
 
 /// Request for runs or a comparison in steps.
 #[derive(Debug, Deserialize)]
@@ -70,43 +66,6 @@ pub struct JobProgress {
     pub runs: usize,
     /// True if all are made: [`finish`] returns the result.
     pub ended: bool,
-}
-
-/// Limit on the work of a step.
-pub(crate) struct Budget {
-    /// Calls of the simulation's callback that are left.
-    calls: u64,
-}
-
-impl Budget {
-    pub(crate) fn unlimited() -> Self {
-        Self { calls: u64::MAX }
-    }
-
-    /// Advances a run until `until`, to its end, or until the budget is spent. Returns false if it was spent.
-    pub(crate) fn advance(&mut self, run: &mut Simulation<'_>, until: Instant) -> Result<bool, Wrong> {
-        if self.calls == 0 {
-            return Ok(false);
-        }
-        let mut watch = |_| {
-            self.calls -= 1;
-            if self.calls == 0 { Control::Stop } else { Control::Continue }
-        };
-        let progress = run.step_while(until, &mut watch).map_err(lockgate::Error::from)?;
-        Ok(progress != Progress::Stopped)
-    }
-}
-
-/// Work that is made in steps.
-pub(crate) trait Job {
-    /// Continues until the budget is spent, or all runs are made.
-    fn step(&mut self, budget: &mut Budget) -> Result<(), Wrong>;
-
-    /// Returns the number of runs that are made, with the fraction of the current one.
-    fn done(&self) -> f64;
-
-    /// Returns the number of runs.
-    fn runs(&self) -> usize;
 }
 
 /// A job of either kind.
@@ -169,7 +128,7 @@ pub fn begin(message: &Message<'_>) -> Result<Value<Begun>, Wrong> {
 pub fn step(message: &Message<'_>) -> Result<Value<JobProgress>, Wrong> {
     let StepRequest { job: number, events } = message.head()?;
     let mut job = taken(number)?;
-    job.job().step(&mut Budget { calls: events.div_ceil(EVENTS).max(1) })?;
+    job.job().step(&mut Budget::of(events))?;
     let (done, runs) = (job.job().done(), job.job().runs());
     JOBS.with_borrow_mut(|jobs| jobs.by_number.insert(number, job));
     Ok(JobProgress { done, runs, ended: done >= runs as f64 }.into())

@@ -27,6 +27,7 @@
 //! panic ends the instance by a trap; `panic_text` then returns its message.
 
 mod answer;
+mod budget;
 mod check;
 mod compare;
 mod complete;

@@ -5,7 +5,7 @@ use lockgate::{Recording, Runs, Scenario, Seed, Simulation, memory, report, verd
 use serde::{Deserialize, Serialize};
 
 use crate::answer::{ProblemData, Wrong};
-use crate::jobs::{Budget, Job};
+use crate::budget::{Budget, Job};
 use crate::message::{Message, Value};
 use crate::scenario::{Opened, ScenarioRequest};
 

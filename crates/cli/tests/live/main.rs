@@ -272,10 +272,10 @@ fn the_demo_runs_live_for_everybody_and_leaves_nothing() {
             let found = text.lines().find(|line| line.starts_with(start));
             found.unwrap_or_else(|| panic!("no line `{start}`: {text}"))
         };
-        for start in ["FIFO with a second of buffer:", "FQ-CoDel:"] {
+        for start in ["FIFO, a second of buffer:", "FQ-CoDel:"] {
             assert!(line(start).contains(" simulated, ") && line(start).contains(" live"), "{text}");
         }
-        assert!(line("swap to FQ-CoDel at").ends_with(" 0 and 0 lost by it"), "{text}");
+        assert!(line("swap at").ends_with(" 0 and 0 lost by it"), "{text}");
         let mode = |file: &str| {
             let document = fs::read(out.join(file)).expect("a summary");
             serde_json::from_slice::<Value>(&document).expect("JSON")["mode"].clone()

@@ -17,6 +17,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use watched::Watched;
@@ -62,6 +63,16 @@ fn scenario() -> (tempfile::TempDir, PathBuf) {
     let file = folder.path().join("two.toml");
     fs::write(&file, TEXT).expect("written");
     (folder, file)
+}
+
+/// Waits until the results of a run are written: what its changes did is found out after its end, unless it
+/// is interrupted.
+fn await_results(folder: &Path) {
+    let start = Instant::now();
+    while !folder.join("summary.json").exists() {
+        assert!(start.elapsed() < Duration::from_secs(300), "no results in {}", folder.display());
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 /// Reads the summary of a run.
@@ -134,6 +145,7 @@ fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
     let (status, answer) = watched.post("/api/control", "", r#"{"pace":0}"#);
     assert_eq!(status, 200, "{answer}");
     watched.until(|state| state["ended"] == json!(true));
+    await_results(&session);
     watched.interrupt();
     let replay_file = folder.path().join("saved.toml");
     fs::write(&replay_file, saved).expect("written");

@@ -100,7 +100,19 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
     let (session, replay) = (folder.path().join("session"), folder.path().join("replay"));
     let out = session.to_str().expect("text");
     let weight = format!("port.r->d.queue.class3.weight={}", EXPECTED[0].weight);
-    let more = ["--set", "change=[]", "--set", &weight, "--pace", "20", "--every", "500ms", "--out", out];
+    let more = [
+        "--set",
+        "change=[]",
+        "--set",
+        &weight,
+        "--pace",
+        "20",
+        "--every",
+        "500ms",
+        "--no-ghost",
+        "--out",
+        out,
+    ];
     let mut watched = Watched::start(&paper, &more, None);
     let mut began = turn(&watched);
     watched.until(|state| state["ended"] == json!(true));
@@ -153,7 +165,8 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
 
     let file = folder.path().join("saved.toml");
     fs::write(&file, saved).expect("written");
-    let done = lockgate().args(["run", "-q", "--out"]).arg(&replay).arg(&file).output().expect("runs");
+    let done =
+        lockgate().args(["run", "-q", "--no-ghost", "--out"]).arg(&replay).arg(&file).output().expect("runs");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(events(&replay), events(&session));
     assert_eq!(summary(&replay), summary(&session));

@@ -222,7 +222,8 @@ impl Discipline for Ets {
         for band in (0..strict).filter(|band| !self.strict[*band].is_empty()) {
             match nexts[band].choice {
                 Choice::Packet { .. } => {
-                    let why = why![&nexts[band].queue, ": band ", band, " is the first strict one with a packet"];
+                    let why =
+                        why![&nexts[band].queue, ": band ", band, " is the first strict one with a packet"];
                     return to.send(band, nexts.swap_remove(band), why);
                 }
                 Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),

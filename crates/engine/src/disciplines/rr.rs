@@ -119,7 +119,8 @@ impl Discipline for Rr {
         for child in (self.next..count).chain(0..self.next) {
             match nexts[child].choice {
                 Choice::Packet { .. } => {
-                    let why = why![&nexts[child].queue, ": the first with a packet from child ", self.next, " on"];
+                    let why =
+                        why![&nexts[child].queue, ": the first with a packet from child ", self.next, " on"];
                     return to.send(child, nexts.swap_remove(child), why);
                 }
                 Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),

@@ -190,8 +190,16 @@ impl Discipline for Run2c {
             }
             match nexts[child].choice {
                 Choice::Packet { .. } => {
-                    let age = if child == 0 { " bytes of their flows" } else { " bytes: none of the short ones waits" };
-                    let which = if child == 0 { ": packets within the first " } else { ": packets beyond the first " };
+                    let age = if child == 0 {
+                        " bytes of their flows"
+                    } else {
+                        " bytes: none of the short ones waits"
+                    };
+                    let which = if child == 0 {
+                        ": packets within the first "
+                    } else {
+                        ": packets beyond the first "
+                    };
                     let why = why![&nexts[child].queue, which, self.config.threshold.0, age];
                     return to.send(child, nexts.swap_remove(child), why);
                 }

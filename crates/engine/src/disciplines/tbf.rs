@@ -334,7 +334,8 @@ impl Discipline for Tbf {
         let cost = self.overhead.on_link(packet.bytes());
         to.state("next", cost);
         if packet.bytes() > self.longest {
-            to.why = why!["the next packet of ", packet.bytes(), " never fits into the buckets: it is dropped"];
+            to.why =
+                why!["the next packet of ", packet.bytes(), " never fits into the buckets: it is dropped"];
             return;
         }
         let missing = |bucket: &Bucket| bucket.rate.time_for(cost).saturating_sub(bucket.after(elapsed));
@@ -351,7 +352,16 @@ impl Discipline for Tbf {
             }
         } else {
             let until = cx.now + missing;
-            let why = why!["tokens ", tokens, " < next packet ", cost, ": the rest comes at ", bucket.rate, " in ", missing];
+            let why = why![
+                "tokens ",
+                tokens,
+                " < next packet ",
+                cost,
+                ": the rest comes at ",
+                bucket.rate,
+                " in ",
+                missing
+            ];
             to.wait(until, why);
         }
     }

@@ -185,8 +185,13 @@ impl Wf2qPlus {
         let Some(&(finish, slot)) = eligible.first() else { return to.rest(earliest) };
         let start = starts[slot].unwrap_or_default();
         let why = why![
-            &nexts[slot].queue, " first: its start tag ", Value::from(start), " <= virtual time ",
-            Value::from(clock), " is eligible, and of those its finish tag ", Value::from(finish),
+            &nexts[slot].queue,
+            " first: its start tag ",
+            Value::from(start),
+            " <= virtual time ",
+            Value::from(clock),
+            " is eligible, and of those its finish tag ",
+            Value::from(finish),
         ];
         let why = why.and(rank(&eligible, &nexts, Value::from));
         to.send(slot, take(nexts, slot), why);

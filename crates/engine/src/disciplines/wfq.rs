@@ -145,8 +145,7 @@ impl Discipline for Wfq {
         let mut tags = self.tags.clone();
         tags.catch_up(cx.now);
         let mut nexts = to.children(&self.nodes, cx);
-        let value =
-            |numerator: u128| Value::Tag { numerator, denominator: u128::from(self.tags.steps) };
+        let value = |numerator: u128| Value::Tag { numerator, denominator: u128::from(self.tags.steps) };
         let (virtual_time, backlogged) = tags.fluid();
         to.state("virtual time", value(virtual_time));
         to.state("backlogged in GPS", backlogged);

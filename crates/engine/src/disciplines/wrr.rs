@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 use schemars::JsonSchema;
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
-use crate::fair::check_weights;
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
+use crate::fair::check_weights;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::active::ActiveList;
@@ -165,7 +165,8 @@ impl Discipline for Wrr {
             }
             match nexts[slot].choice {
                 Choice::Packet { .. } => {
-                    let why = why![&nexts[slot].queue, ": it sent ", sent, " of the ", *weight, " of its turn"];
+                    let why =
+                        why![&nexts[slot].queue, ": it sent ", sent, " of the ", *weight, " of its turn"];
                     return to.send(slot, nexts.swap_remove(slot), why);
                 }
                 Choice::Unknown => return to.open(&nexts[slot].queue),

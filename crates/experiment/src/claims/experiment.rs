@@ -13,7 +13,7 @@ use super::definition::{Definition, Definitions};
 use super::expression::{Expression, Observation};
 use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
-use super::observation::{Curve, Names, addresses_of_parts, curve, observe};
+use super::observation::{Curve, Names, addresses_of_parts, at, curve, observe};
 use super::results::{Live, Observations, Points};
 use crate::{Error, Runner, run_tasks};
 
@@ -177,7 +177,7 @@ impl<'a> Experiment<'a> {
     /// Returns the scenario of a run at this scale, with the parts that its observations name.
     fn observing(&self, mut scenario: Scenario, run: &str, scale: Scale) -> Scenario {
         let wanted = self.wanted.iter().filter(|wanted| wanted.run == run);
-        let scaled: Vec<Observation> = wanted.map(|wanted| super::live::at(wanted, scale)).collect();
+        let scaled: Vec<Observation> = wanted.map(|wanted| at(wanted, scale)).collect();
         let addresses = addresses_of_parts(scaled.iter(), &scenario);
         scenario.observe(addresses.iter().map(String::as_str));
         scenario

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use lockgate_engine::units::Instant;
-use lockgate_measure::metric::{Address, During, Unit};
+use lockgate_measure::metric::{Address, Unit};
 use lockgate_measure::recording::Recording;
 use lockgate_measure::summary;
 use lockgate_scenario::{Scale, Scenario, Transport};
 
 use super::experiment::Experiment;
 use super::expression::{Clause, Observation};
-use super::observation::{Curve, curve, observe};
+use super::observation::{Curve, at, curve, observe};
 use super::results::{Live, Observations};
 use crate::Error;
 
@@ -286,28 +286,6 @@ struct Made {
     seen: Observations,
     outside: Vec<String>,
     real_s: f64,
-}
-
-/// Returns the observation of a run at `scale` that corresponds to `wanted` of the unscaled run.
-pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
-    let clause = match wanted.clause {
-        Clause::Metric => {
-            let path = part_at(&wanted.path, scale).unwrap_or_else(|| wanted.path.clone());
-            return Observation { path, ..wanted.clone() };
-        }
-        Clause::Over(from, to) => Clause::Over(scale.time(from), scale.time(to)),
-        Clause::Within(from, to) => Clause::Within(scale.time(from), scale.time(to)),
-    };
-    Observation { clause, ..wanted.clone() }
-}
-
-/// Returns the address of the part at `scale` that corresponds to that of `path`, if it names one.
-fn part_at(path: &str, scale: Scale) -> Option<String> {
-    let address = Address::parse(path).ok()?;
-    let during = address.during?;
-    let time = |time: Instant| Instant::ZERO + scale.time(time.since(Instant::ZERO));
-    let during = During { from: time(during.from), to: time(during.to) };
-    Some(Address { during: Some(during), ..address }.to_string())
 }
 
 /// Dimension of a quantity, which says how it scales.

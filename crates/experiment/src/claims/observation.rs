@@ -11,10 +11,11 @@ use lockgate_engine::port_name;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::histogram::Histogram;
 use lockgate_measure::metric::{
-    self, Address, Fold, Metric, Rows, Series, Subject, SubjectKind, Values, check_path,
+    self, Address, During, Fold, Metric, Rows, Series, Subject, SubjectKind, Values, check_path,
 };
 use lockgate_measure::recording::{FlowRecord, PortRecord, Recording};
 use lockgate_measure::summary::Summary;
+use lockgate_scenario::Scale;
 
 use super::expression::{Clause, Observation};
 
@@ -152,6 +153,28 @@ fn starred<'a>(path: &str, flows: impl Iterator<Item = &'a str>) -> Vec<String> 
         middle.is_some_and(|middle| !middle.contains('/'))
     };
     flows.filter(fits).map(|flow| format!("flow.{flow}.{name}")).collect()
+}
+
+/// Returns the observation of a run at `scale` that corresponds to `wanted` of the unscaled run.
+pub(crate) fn at(wanted: &Observation, scale: Scale) -> Observation {
+    let clause = match wanted.clause {
+        Clause::Metric => {
+            let path = part_at(&wanted.path, scale).unwrap_or_else(|| wanted.path.clone());
+            return Observation { path, ..wanted.clone() };
+        }
+        Clause::Over(from, to) => Clause::Over(scale.time(from), scale.time(to)),
+        Clause::Within(from, to) => Clause::Within(scale.time(from), scale.time(to)),
+    };
+    Observation { clause, ..wanted.clone() }
+}
+
+/// Returns the address of the part at `scale` that corresponds to that of `path`, if it names one.
+fn part_at(path: &str, scale: Scale) -> Option<String> {
+    let address = Address::parse(path).ok()?;
+    let during = address.during?;
+    let time = |time: Instant| Instant::ZERO + scale.time(time.since(Instant::ZERO));
+    let during = During { from: time(during.from), to: time(during.to) };
+    Some(Address { during: Some(during), ..address }.to_string())
 }
 
 /// Returns the addresses of metrics of parts that observations name, for the run to observe them.

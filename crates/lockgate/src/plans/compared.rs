@@ -7,16 +7,15 @@ mod waits;
 
 use std::fmt::Write;
 
-use lockgate_experiment::{Plan, Row, Task, Variant, compare, row};
+use lockgate_experiment::{Plan, Row, Variant, compare};
 use lockgate_measure::comparison::{Difference, MetricComparison, Practical, Verdict};
-use lockgate_measure::metric::{MetricError, Quantity};
-use lockgate_measure::recording::Recording;
+use lockgate_measure::metric::Quantity;
 use lockgate_measure::report::{Cell, Comparison};
 use lockgate_measure::summary::{Expectation, Expected};
 use lockgate_measure::verdict::{Wait, Words};
 use serde_json::json;
 
-use super::{Column, Curves, Planned, columns};
+use super::{Column, columns};
 use crate::figures;
 use crate::verdict::{self, difference};
 
@@ -24,29 +23,6 @@ use crate::verdict::{self, difference};
 const SHOWN: usize = 4;
 /// Times as many seeds as were run up to which a number of seeds is recommended.
 const MOST_MORE: u64 = 20;
-
-/// Values that a comparison keeps of a run: those of the plan's metrics, and the queue in which its packets
-/// waited longest.
-pub type RunValues = (Row, Option<Wait>);
-
-impl Planned {
-    /// Returns the values of a task's recording for a comparison, and adds the run to the curves.
-    ///
-    /// # Errors
-    /// If the address of a metric is malformed.
-    pub fn values(
-        &self,
-        task: &Task,
-        recording: Recording,
-        curves: Option<&Curves>,
-    ) -> Result<RunValues, MetricError> {
-        if let Some(curves) = curves {
-            curves.add(task, &recording);
-        }
-        let summary = lockgate_measure::summarise(&[recording]);
-        Ok((row(&summary, &self.plan.metrics)?, Wait::longest(&summary)))
-    }
-}
 
 /// A comparison with its plan and rows.
 #[derive(Debug)]

@@ -22,7 +22,7 @@ impl Default for Practical {
     }
 }
 
-/// What a difference is shown to be, its whole interval against the limits.
+/// Judgement of a difference, its whole interval against the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Worse than the reference by no more than the limits: as good.
@@ -40,9 +40,9 @@ impl Practical {
         (self.ratio * reference.abs()).max(seconds)
     }
 
-    /// Judges a difference from `reference`, of which `worse` is the mean if it is turned so that more is worse:
-    /// a test of equivalence and one of a difference that matters, each at the level of the difference's own
-    /// interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)).
+    /// Judges a difference from `reference`, of which `worse` is the mean if it is turned so that more is
+    /// worse: a test of equivalence and one of a difference that matters, each at the level of the
+    /// difference's own interval (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987)).
     pub fn shown(&self, one: &Difference, worse: f64, reference: f64, unit: Unit) -> Shown {
         let limit = self.limit(reference, unit);
         let half = match (one.verdict, one.half_width) {

@@ -85,7 +85,8 @@ impl Ghost {
 }
 
 impl GhostFlow {
-    /// Returns the series from the row `first` on, `step` rows in one; that row begins at `from` at the earliest.
+    /// Returns the series from the row `first` on, `step` rows in one; that row begins at `from` at the
+    /// earliest.
     fn of(record: &FlowRecord, from: Instant, first: usize, step: usize) -> Self {
         let series = record.series();
         let middle = |rows: &[Option<_>]| {

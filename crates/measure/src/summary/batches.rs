@@ -1,11 +1,11 @@
 //! Level of a flow before and after a change: values of five parts of each phase, from its series.
 //!
-//! A run that has no other life (live, or simulated without one) tells two phases apart by them. A phase that is too
-//! short for five parts has none: a swing of TCP lasts seconds.
+//! A run that has no other life (live, or simulated without one) tells two phases apart by them. A phase that
+//! is too short for five parts has none: a swing of TCP lasts seconds.
 
+use indexmap::IndexMap;
 use lockgate_engine::units::{Duration, Instant};
 
-use super::phases::PhaseSummary;
 use crate::group::group_of;
 use crate::metric::{Address, Statistic, Subject, matches};
 use crate::recording::FlowRecord;
@@ -61,28 +61,26 @@ impl Levels {
     }
 }
 
-impl PhaseSummary {
-    /// Returns the levels of the metric at an address; none if it has no series.
-    pub(super) fn levels(&self, address: &Address) -> Vec<f64> {
-        let is_of = |name: &str| match &address.subject {
-            Subject::Flow(pattern) => matches(pattern, name),
-            Subject::Group(group) => group_of(name) == Some(group),
-            _ => false,
-        };
-        let (column, is_rate): (fn(&Levels) -> &Vec<f64>, bool) =
-            match (address.metric.name, address.statistic) {
-                ("owd", Some(Statistic::P50)) => (|levels| &levels.p50, false),
-                ("owd", Some(_)) => (|levels| &levels.p99, false),
-                ("goodput" | "throughput", _) => (|levels| &levels.rate, true),
-                _ => return Vec::new(),
-            };
-        let of: Vec<&Vec<f64>> =
-            self.levels.iter().filter(|(name, _)| is_of(name)).map(|(_, levels)| column(levels)).collect();
-        let sums = (0..PARTS as usize).map(|part| of.iter().map(|one| one.get(part)).sum::<Option<f64>>());
-        let count = if is_rate { 1.0 } else { of.len() as f64 };
-        let sums: Option<Vec<f64>> = sums.collect();
-        sums.filter(|_| !of.is_empty()).unwrap_or_default().iter().map(|sum| sum / count).collect()
-    }
+/// Returns the levels of the metric at an address, from those of the flows of a phase; none if it has no
+/// series.
+pub(super) fn levels(of_flows: &IndexMap<String, Levels>, address: &Address) -> Vec<f64> {
+    let is_of = |name: &str| match &address.subject {
+        Subject::Flow(pattern) => matches(pattern, name),
+        Subject::Group(group) => group_of(name) == Some(group),
+        _ => false,
+    };
+    let (column, is_rate): (fn(&Levels) -> &Vec<f64>, bool) = match (address.metric.name, address.statistic) {
+        ("owd", Some(Statistic::P50)) => (|levels| &levels.p50, false),
+        ("owd", Some(_)) => (|levels| &levels.p99, false),
+        ("goodput" | "throughput", _) => (|levels| &levels.rate, true),
+        _ => return Vec::new(),
+    };
+    let of: Vec<&Vec<f64>> =
+        of_flows.iter().filter(|(name, _)| is_of(name)).map(|(_, levels)| column(levels)).collect();
+    let sums = (0..PARTS as usize).map(|part| of.iter().map(|one| one.get(part)).sum::<Option<f64>>());
+    let count = if is_rate { 1.0 } else { of.len() as f64 };
+    let sums: Option<Vec<f64>> = sums.collect();
+    sums.filter(|_| !of.is_empty()).unwrap_or_default().iter().map(|sum| sum / count).collect()
 }
 
 #[cfg(test)]
@@ -91,21 +89,23 @@ mod tests {
 
     #[test]
     fn a_group_has_the_sum_of_rates_and_the_mean_of_delays() {
-        let levels = |delay: f64, rate: f64| Levels {
+        let one = |delay: f64, rate: f64| Levels {
             p50: vec![delay; 5],
             p99: vec![2.0 * delay; 5],
             rate: vec![rate; 5],
         };
-        let mut phase = PhaseSummary::default();
-        phase.levels.insert("call".to_owned(), levels(9.0, 9.0));
-        phase.levels.insert("backup/1".to_owned(), levels(1.0, 10.0));
-        phase.levels.insert("backup/2".to_owned(), levels(3.0, 20.0));
-        let of = |phase: &PhaseSummary, path: &str| phase.levels(&Address::parse(path).expect("an address"));
-        assert_eq!(of(&phase, "group.backup.goodput.sum"), [30.0; 5]);
-        assert_eq!(of(&phase, "flow.backup/*.owd.p50.worst"), [2.0; 5]);
-        assert_eq!(of(&phase, "flow.call.owd.p95"), [18.0; 5]);
-        assert_eq!(of(&phase, "flow.call.loss"), [0.0; 0]);
-        phase.levels.insert("backup/3".to_owned(), Levels::default());
-        assert_eq!(of(&phase, "group.backup.goodput.sum"), [0.0; 0]);
+        let mut flows = IndexMap::new();
+        flows.insert("call".to_owned(), one(9.0, 9.0));
+        flows.insert("backup/1".to_owned(), one(1.0, 10.0));
+        flows.insert("backup/2".to_owned(), one(3.0, 20.0));
+        let of = |flows: &IndexMap<String, Levels>, path: &str| {
+            levels(flows, &Address::parse(path).expect("an address"))
+        };
+        assert_eq!(of(&flows, "group.backup.goodput.sum"), [30.0; 5]);
+        assert_eq!(of(&flows, "flow.backup/*.owd.p50.worst"), [2.0; 5]);
+        assert_eq!(of(&flows, "flow.call.owd.p95"), [18.0; 5]);
+        assert_eq!(of(&flows, "flow.call.loss"), [0.0; 0]);
+        flows.insert("backup/3".to_owned(), Levels::default());
+        assert_eq!(of(&flows, "group.backup.goodput.sum"), [0.0; 0]);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batches::Levels;
 use super::{
-    Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, VoiceSummary, WithoutChange, ratio,
+    Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, Values, VoiceSummary, WithoutChange, ratio,
 };
 use crate::group::group_of;
 use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
@@ -34,7 +34,8 @@ pub struct PhaseSummary {
     /// Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
     /// `null` if nothing was observed.
     pub values: IndexMap<String, Option<f64>>,
-    /// The same time without the changes at its start; absent for the first phase, and if no such run was made.
+    /// The same time without the changes at its start; absent for the first phase, and if no such run was
+    /// made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<WithoutChange>,
     /// Levels of flows in parts of this phase.
@@ -97,6 +98,15 @@ impl Summary {
             self.add_to_phases(&address);
         }
     }
+}
+
+/// Returns the values at these addresses in each phase of a recording.
+pub fn values_by_phase<'p>(recording: &Recording, paths: impl Iterator<Item = &'p String>) -> Vec<Values> {
+    let mut summary = Summary { phases: phases(recording), ..Summary::empty() };
+    for address in paths.filter_map(|path| Address::parse(path).ok()) {
+        summary.add_to_phases(&address);
+    }
+    summary.phases.into_iter().map(|phase| phase.values).collect()
 }
 
 /// Returns the phases of a recording; none if nothing changed in its window, and if only members of groups

@@ -4,11 +4,9 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Summary, phases};
+use super::Summary;
 use crate::comparison::effect::{PAIRS, is_effect, is_notable};
 use crate::intervals::Interval;
-use crate::metric::Address;
-use crate::recording::Recording;
 
 /// Values of metrics, by address.
 pub type Values = IndexMap<String, Option<f64>>;
@@ -17,8 +15,8 @@ pub type Values = IndexMap<String, Option<f64>>;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WithoutChange {
-    /// True if no packet differs without the change: each flow sent, received and lost as many in each interval,
-    /// with the same delays.
+    /// True if no packet differs without the change: each flow sent, received and lost as many in each
+    /// interval, with the same delays.
     pub same_packets: bool,
     /// Runs with the change, and as many without it, by which effects were told from chance; 1 if none were.
     pub runs: u64,
@@ -62,7 +60,8 @@ impl Pairs {
         self.further.push([with, without]);
     }
 
-    /// Returns the pairs that are tested. Of pairs with the same values nothing is random: one of them counts.
+    /// Returns the pairs that are tested. Of pairs with the same values nothing is random: one of them
+    /// counts.
     fn tested(&self) -> Vec<&[Values; 2]> {
         let mut tested: Vec<&[Values; 2]> = Vec::new();
         for pair in &self.shown {
@@ -131,13 +130,4 @@ impl Summary {
             phase.without = Some(without);
         }
     }
-}
-
-/// Returns the values at these addresses in each phase of a recording.
-pub fn values_by_phase<'p>(recording: &Recording, paths: impl Iterator<Item = &'p String>) -> Vec<Values> {
-    let mut summary = Summary { phases: phases::phases(recording), ..Summary::empty() };
-    for address in paths.filter_map(|path| Address::parse(path).ok()) {
-        summary.add_to_phases(&address);
-    }
-    summary.phases.into_iter().map(|phase| phase.values).collect()
 }

@@ -92,7 +92,7 @@ pub(crate) struct Change {
     pub(crate) at_s: f64,
     /// Letter at its tick: `a` for the first; they begin anew after `z`.
     pub(crate) letter: char,
-    /// What was set, such as `root = fair`.
+    /// Value that was set, such as `root = fair`.
     what: String,
     /// Port that it is of, or the worst one, and its delay before.
     port: String,

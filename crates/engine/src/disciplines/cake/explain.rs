@@ -15,7 +15,8 @@ impl Cake {
         let chosen = if let Choice::Packet { packet, .. } = to.choice { Some(packet) } else { None };
         to.row_noun = "tin, flow";
         let mut why = why!["no packet waits"];
-        for (name, number) in self.config.diffserv.tins().filter(|(_, number)| self.tins[*number].packets > 0) {
+        for (name, number) in self.config.diffserv.tins().filter(|(_, number)| self.tins[*number].packets > 0)
+        {
             let tin = &self.tins[number];
             let row = Row::named(name).with("packets", tin.packets);
             to.row(match self.config.bandwidth {
@@ -26,7 +27,8 @@ impl Cake {
                 let head = turn.packets.front();
                 let name = head.map_or(Value::Word("-"), |head| head.flow.into());
                 let row = Row::named(name).with("list", turn.list).with("packets", turn.packets.len());
-                let mut row = row.with("deficit", Value::Bytes(turn.deficit.into())).with("host's flows", turn.load);
+                let mut row =
+                    row.with("deficit", Value::Bytes(turn.deficit.into())).with("host's flows", turn.load);
                 row.fields.extend(turn.law.fields(&tin.aim, head, cx.now));
                 row.depth = 1;
                 let holds = |name| turn.packets.iter().any(|queued| PacketName::from(&**queued) == name);
@@ -47,11 +49,18 @@ impl Cake {
 
     /// Says why this tin sends, and the flow of this packet in it.
     fn reason(&self, number: usize, cx: &Foresight<'_>, packet: PacketName) -> crate::explanation::Why {
-        let name = self.config.diffserv.tins().find(|(_, index)| *index == number).map_or("-", |(name, _)| name);
+        let name =
+            self.config.diffserv.tins().find(|(_, index)| *index == number).map_or("-", |(name, _)| name);
         let tin = &self.tins[number];
         let first = match self.config.bandwidth {
             Some(_) if tin.clock <= cx.now => {
-                why!["tin ", Value::Word(name), ": used its part until ", tin.clock, " <= now, the highest such"]
+                why![
+                    "tin ",
+                    Value::Word(name),
+                    ": used its part until ",
+                    tin.clock,
+                    " <= now, the highest such"
+                ]
             }
             Some(_) => why!["tin ", Value::Word(name), ": used its part until ", tin.clock, ", the nearest"],
             None => why!["tin ", Value::Word(name), ": its turn among the tins"],

@@ -2,8 +2,8 @@
 
 use super::scheduler::{Mode, Selection};
 use super::{Htb, PRIORITIES};
-use crate::node::Node;
 use crate::explanation::{Choice, Explanation, Foresight, Row, Value, why};
+use crate::node::Node;
 use crate::units::Instant;
 
 impl Htb {
@@ -30,9 +30,8 @@ impl Htb {
             scheduler.unlist(leaf);
         }
         let wake = scheduler.next_wake();
-        let is_empty = self.classes.tops().iter().all(|top| {
-            self.classes.node_ref(*top).is_none_or(Node::is_empty)
-        });
+        let is_empty =
+            self.classes.tops().iter().all(|top| self.classes.node_ref(*top).is_none_or(Node::is_empty));
         match earliest.into_iter().chain(wake).min() {
             Some(time) if !is_empty => {
                 to.wait(time, why!["no class may send or borrow: the first one's tokens are back at ", time]);
@@ -55,7 +54,11 @@ impl Htb {
                 (Mode::MayBorrow, _) => "may borrow",
                 (Mode::CannotSend, _) => "waits",
             };
-            to.row(row.with("tokens", Value::Bytes(tokens)).with("ctokens", Value::Bytes(ctokens)).with("state", state));
+            to.row(
+                row.with("tokens", Value::Bytes(tokens))
+                    .with("ctokens", Value::Bytes(ctokens))
+                    .with("state", state),
+            );
         }
     }
 
@@ -74,7 +77,14 @@ impl Htb {
             why![&name, ": its own tokens ", tokens, " >= 0 pay"]
         } else {
             let lender_name = self.classes.node_ref(pays).map_or(name.clone(), |node| node.name().clone());
-            why![&name, " borrows: its tokens are in debt, those of ", &lender_name, ", ", tokens, ", are not"]
+            why![
+                &name,
+                " borrows: its tokens are in debt, those of ",
+                &lender_name,
+                ", ",
+                tokens,
+                ", are not"
+            ]
         };
         let turn = why!["; level ", lender, ", prio ", priority, ", deficit ", Value::Bytes(deficit.into())];
         to.send(leaf, next, who.and(turn));

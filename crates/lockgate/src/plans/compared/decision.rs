@@ -138,8 +138,8 @@ impl Compared<'_> {
         self.metrics[metric].intervals[variant].as_ref().map(|interval| interval.mean)
     }
 
-    /// Returns what the runs show of a variant in a metric: as good as any other within the limits that matter,
-    /// worse than the best by more, or neither.
+    /// Returns what the runs show of a variant in a metric: as good as any other within the limits that
+    /// matter, worse than the best by more, or neither.
     fn shown(&self, variant: usize, aim: &Aim) -> Shown {
         if variant != aim.best {
             return self.shown_beside_best(variant, aim);
@@ -217,8 +217,8 @@ impl Compared<'_> {
         })
     }
 
-    /// Returns how many seeds would decide half of these cells: `; about 40 would show half of them`; empty if
-    /// it is not known of any.
+    /// Returns how many seeds would decide half of these cells: `; about 40 would show half of them`; empty
+    /// if it is not known of any.
     fn would(&self, undecided: &[(usize, &Aim)]) -> String {
         let of = |(variant, aim): &(usize, &Aim)| {
             let one = self.with_best[aim.metric].differences[*variant].as_ref()?;
@@ -255,8 +255,8 @@ impl Compared<'_> {
         }
     }
 
-    /// Returns the sentence on the variant to take: in what it is best, what it costs, and what the seeds do not
-    /// tell.
+    /// Returns the sentence on the variant to take: in what it is best, what it costs, and what the seeds do
+    /// not tell.
     fn choice(&self, variant: usize, aims: &[Aim]) -> String {
         let is_best = |aim: &&Aim| self.mean(aim.metric, variant) == self.mean(aim.metric, aim.best);
         let words =

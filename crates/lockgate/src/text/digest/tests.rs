@@ -87,7 +87,11 @@ fn a_change_is_told_before_and_after() {
     ];
     let lines = digest(None, &settings);
     let wait = lines.iter().position(|line| line.starts_with("Longest wait")).expect("a wait");
-    assert!(lines[wait - 1].contains(" → ") && lines[wait - 1].contains(" = fair: "), "{lines:#?}");
+    let told = &lines[wait - 1];
+    assert!(
+        told.contains(" before, ") && told.contains(" after; ") && told.contains(" = fair: "),
+        "{lines:#?}"
+    );
 }
 
 #[test]

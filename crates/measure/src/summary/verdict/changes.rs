@@ -8,6 +8,7 @@ use super::{Summary, text};
 use crate::comparison::effect::{is_notable, is_step};
 use crate::figures;
 use crate::metric::{Address, Better};
+use crate::summary::batches::levels;
 use crate::summary::{PhaseSummary, WithoutChange};
 
 /// Changes named in a sentence; the others are counted.
@@ -211,7 +212,7 @@ fn before_and_after(before: &PhaseSummary, after: &PhaseSummary) -> String {
         values.iter().filter_map(|(path, before, after)| Pair::new(path, *before, *after)).collect();
     let is_told = |pair: &Pair<'_>| {
         let Ok(address) = Address::parse(pair.path) else { return false };
-        let [before, after] = [before, after].map(|phase| phase.levels(&address));
+        let [before, after] = [before, after].map(|phase| levels(&phase.levels, &address));
         pair.is_notable() && is_step(&before, &after, values.len())
     };
     let (steps, others): (Vec<Pair<'_>>, Vec<Pair<'_>>) = all.into_iter().partition(is_told);
