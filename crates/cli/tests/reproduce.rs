@@ -353,6 +353,7 @@ fn what_is_wrong_with_a_paper_is_said_before_anything_runs() {
     for (arguments, word) in [
         (&["reproduce", "./mine", "--claim", "nothing"][..], "there are full, order, both, plot"),
         (&["reproduce", "--claim", "full"], "of one paper"),
+        (&["reproduce", "--quick"], "no paper is named"),
         (&["reproduce", "./mine", "--with", "fifo,nix"], "there is no discipline `nix`"),
         (&["reproduce", "nothing"], "altq-wfq"),
     ] {

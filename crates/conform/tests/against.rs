@@ -134,7 +134,7 @@ fn what_cannot_be_run_says_why() {
         ("pfifo limit 10", "pfifo lmit 10", "`lmit` of `pfifo` is not known"),
         ("pfifo limit 10", "pfifo limit", "has no value"),
         ("pfifo limit 10", "pfifo limit -3", "limit -3"),
-        ("pfifo limit 10", "fq_codel flows 0", "flows"),
+        ("pfifo limit 10", "fq_codel flows 70000", "flows"),
         ("tc qdisc add", "ip link set", "is not understood"),
         ("\"l2_bytes\": 1000,", "", "l2_bytes"),
         ("\"l2_bytes\": 1000", "\"l2_bytes\": 0", "offers nothing"),

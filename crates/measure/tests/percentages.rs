@@ -249,12 +249,16 @@ fn credited(trials: usize, metrics: usize, ratio: impl Fn(&mut Draws) -> f64) ->
     (0..trials).filter(is_credited).count() as f64 / trials as f64
 }
 
+/// Draw of a logarithm, and of five parts before and five after some time.
+type DrawOne = fn(&mut Draws) -> f64;
+type DrawSeries = fn(&mut Draws) -> [f64; 10];
+
 #[test]
 fn a_change_without_an_effect_is_credited_in_at_most_one_of_a_thousand() {
     use lockgate_measure::comparison::effect::LEVEL;
     const TRIALS: usize = 20_000;
     println!("| law of the logarithm | metrics | promised | simulated |\n| --- | --- | --- | --- |");
-    let laws: [(&str, fn(&mut Draws) -> f64); 5] = [
+    let laws: [(&str, DrawOne); 5] = [
         ("normal, 0.05", |draws| 0.05 * draws.of(Law::Normal)),
         ("normal, 0.5", |draws| 0.5 * draws.of(Law::Normal)),
         ("exponential", |draws| 0.5 * draws.exponential()),
@@ -276,7 +280,7 @@ fn a_series_without_a_step_has_one_in_at_most_one_of_a_thousand() {
     use lockgate_measure::comparison::effect::{LEVEL, is_step};
     const TRIALS: usize = 20_000;
     println!("| series | promised | simulated |\n| --- | --- | --- |");
-    let series: [(&str, fn(&mut Draws) -> [f64; 10]); 3] = [
+    let series: [(&str, DrawSeries); 3] = [
         ("independent", |draws| core::array::from_fn(|_| 0.3 * draws.of(Law::Normal))),
         ("sawtooth", |draws| {
             let (phase, period) = (draws.uniform(), 1.5 + 8.0 * draws.uniform());

@@ -17,7 +17,8 @@ const SIGNS: usize = 7;
 pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
     let conflict = conflict(text);
     let before = |error: &&Error| {
-        conflict.as_ref().is_none_or(|marker| error.span().unwrap_or(0..0).end <= marker.start)
+        let span = error.span().unwrap_or(0..0);
+        conflict.as_ref().is_none_or(|marker| span.start < marker.start && span.end <= marker.start)
     };
     let mut all: Vec<Problem> =
         errors.iter().filter(before).take(MOST).map(|error| problem(error, text)).collect();

@@ -161,8 +161,8 @@ impl<'a> Stepper<'a> {
     pub fn skip_to(&mut self, time: Instant) -> Result<(), Failure> {
         self.watch_decisions(false);
         // Everything at `time` itself is stepped through.
-        while time > Instant::ZERO {
-            let before = time - Duration::from_picos(1);
+        let before = time - Duration::from_picos(1).min(time.since(Instant::ZERO));
+        loop {
             let next = self.simulation.next_time().min(before);
             let progress = self.simulation.step_until(next)?;
             self.collect();

@@ -389,7 +389,7 @@ fn every_fault_has_its_fix() {
         ("tc qdisc add dev eth0 parent 1:10 ets strict 9 quanta 1 2 3 4 5 6 7 8", "bands", "1 to 16"),
         ("tc qdisc add dev eth0 parent 1:10 ets bands 2 quanta 1000 2000 3000", "bands", "`bands 3`"),
         ("tc qdisc add dev eth0 parent 1:10 ets bands 2 strict 3", "bands", "`bands 3`"),
-        ("tc qdisc add dev eth0 parent 1:10 ets quanta 0 1", "bands", "at least a frame"),
+        ("tc qdisc add dev eth0 parent 1:10 ets quanta 0 1", "syntax", "tc qdisc add dev DEV"),
         ("tc qdisc add dev eth0", "kernel", "tc qdisc add dev DEV"),
         ("tc class add dev eth0 parent 1: htb rate 1mbit", "kernel", "classid HANDLE"),
         ("tc qdisc add dev eth0 parent 1:10 pie alpha 33", "syntax", "`alpha 32`"),

@@ -159,12 +159,11 @@ fn parsed(texts: &[String]) -> Result<Vec<Vary>, Wrong> {
 impl Job for Comparing {
     fn step(&mut self, budget: &mut Budget) -> Result<(), Wrong> {
         while let Some(task) = self.tasks.get(self.values.len()) {
-            let mut simulation = match self.current.take() {
-                Some(simulation) => simulation,
-                None => {
-                    let scenario = self.planned.source().scenario(task, &self.planned.plan.metrics)?;
-                    Simulation::owning((*scenario).clone(), Seed(task.seed)).map_err(lockgate::Error::from)?
-                }
+            let mut simulation = if let Some(simulation) = self.current.take() {
+                simulation
+            } else {
+                let scenario = self.planned.source().scenario(task, &self.planned.plan.metrics)?;
+                Simulation::owning((*scenario).clone(), Seed(task.seed)).map_err(lockgate::Error::from)?
             };
             if !budget.advance(&mut simulation, lockgate::units::Instant::NEVER)? {
                 self.current = Some(simulation);

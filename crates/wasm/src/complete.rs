@@ -121,10 +121,9 @@ impl<'a> Place<'a> {
                 Some(_) if is_escaped => is_escaped = false,
                 Some((_, '"')) if letter == '\\' => is_escaped = true,
                 Some((_, mark)) if letter == mark => quote = None,
-                Some(_) => {}
                 None if letter == '#' => is_comment = true,
                 None if letter == '"' || letter == '\'' => quote = Some((index, letter)),
-                None => {}
+                Some(_) | None => {}
             }
         }
         if let (Some((index, _)), false) = (quote, is_comment) {
@@ -190,8 +189,8 @@ fn keys(before: &str) -> Vec<Candidate> {
     let Some(mut table) = schema_at(&schema, &path) else { return Vec::new() };
     // A queue has the keys of its kind; without one yet, those of the first.
     if let Some(kinds) = table.get("oneOf").and_then(Json::as_array) {
-        let lines = before[start..].lines().filter_map(|line| line.parse::<toml::Table>().ok());
-        let kind = lines.filter_map(|line| Some(line.get("kind")?.as_str()?.to_owned())).next();
+        let mut lines = before[start..].lines().filter_map(|line| line.parse::<toml::Table>().ok());
+        let kind = lines.find_map(|line| Some(line.get("kind")?.as_str()?.to_owned()));
         let of_kind = |one: &&Json| one["properties"]["kind"]["const"].as_str() == kind.as_deref();
         let Some(found) = kinds.iter().find(of_kind).or(kinds.first()) else { return Vec::new() };
         table = found;

@@ -739,7 +739,8 @@ forced_out_packets: number,
 /** Value of each judged metric of flows, and of a delay or a rate of the other flows, by its address;
  * `null` if nothing was observed. */
 values: { [key in string]: number | null },
-/** The same time without the changes at its start; absent for the first phase, and if no such run was made. */
+/** The same time without the changes at its start; absent for the first phase, and if no such run was
+ * made. */
 without?: WithoutChange | null, };
 
 /** Metrics before and after each change, formatted. */
@@ -1498,8 +1499,8 @@ loss_ratio: number | null, };
 
 /** The part of the window after a change, with and without the change; all other changes are made in both. */
 export type WithoutChange = {
-/** True if no packet differs without the change: each flow sent, received and lost as many in each interval,
- * with the same delays. */
+/** True if no packet differs without the change: each flow sent, received and lost as many in each
+ * interval, with the same delays. */
 same_packets: boolean,
 /** Runs with the change, and as many without it, by which effects were told from chance; 1 if none were. */
 runs: number,

@@ -165,6 +165,7 @@ pub(crate) struct Tune {
     /// Writes the winner's values into the policy that the scenario's ports name, or that FILE is, if they
     /// are better in a goal and worse in none; `--write=5` writes those of point #5. Comments stay
     #[arg(long, value_name = "POINT", num_args = 0..=1, require_equals = true, conflicts_with = "largest")]
+    #[allow(clippy::option_option, reason = "absent, without a number, with one")]
     pub(crate) write: Option<Option<usize>>,
     #[command(flatten)]
     pub(crate) limits: RunLimits,

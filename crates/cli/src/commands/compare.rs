@@ -108,9 +108,10 @@ fn base(number: Option<usize>, variants: usize) -> Result<Option<usize>, Failure
     }
 }
 
-/// Returns how the kernel is set up like the variant to take, if there is one and the kernel can be.
+/// Returns how the kernel is set up like the variant to take, or like the only one, if the kernel can be.
 fn offer(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Option<String>, Failure> {
-    let Some(variant) = compared.recommended() else { return Ok(None) };
+    let only = (compared.variants.len() == 1).then_some(0);
+    let Some(variant) = compared.recommended().or(only) else { return Ok(None) };
     let tasks = planned.plan.tasks()?;
     let Some(task) = tasks.iter().find(|task| task.variant == variant) else { return Ok(None) };
     let offer = plans::kernel::offer(file, &compared.variants[variant].settings, &task.settings);
@@ -130,7 +131,9 @@ fn show(compared: &Compared<'_>) {
     let decision = compared.decision();
     if !decision.is_empty() {
         say!();
-        decision.iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+        for line in &decision {
+            terminal::sentence(&terminal::visible(line));
+        }
     }
 }
 

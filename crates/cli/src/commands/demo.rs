@@ -69,7 +69,9 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
             strip(recording);
         }
         say!("");
-        verdict.iter().for_each(|line| terminal::sentence(line));
+        for line in &verdict {
+            terminal::sentence(line);
+        }
         say!("report: {}", directory.join("report.html").display());
     }
     Ok(if shown.stopped_early { Exit::Interrupted } else { Exit::Ok })

@@ -49,6 +49,18 @@ struct OnPackets<'a> {
 /// Name that stands for all papers that come with Lockgate.
 const ALL: &str = "all";
 
+/// True if no option says how to run: a list of the papers is wanted. A script that wants runs must not take
+/// the list for them.
+fn is_bare(arguments: &Reproduce) -> bool {
+    let Reproduce { with, quick, live, memory, output, .. } = arguments;
+    let has_output = output.json || output.quiet || output.out.is_some();
+    !(*quick || *live || has_output || memory.is_some() || !with.is_empty())
+}
+
+fn no_paper() -> Failure {
+    Failure::usage("no paper is named", "name papers, or `all`; `lockgate reproduce` lists them")
+}
+
 /// Lists the papers, and how they are reproduced.
 fn list() -> Result<Exit, Failure> {
     let row = |name: &str| {
@@ -68,8 +80,8 @@ fn list() -> Result<Exit, Failure> {
 }
 
 pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
-    if arguments.papers.is_empty() {
-        return list();
+    if arguments.papers.is_empty() && arguments.claim.is_none() {
+        return if is_bare(arguments) { list() } else { Err(no_paper()) };
     }
     let names = match arguments.papers.as_slice() {
         [all] if all == ALL => papers::names().into_iter().map(str::to_owned).collect(),

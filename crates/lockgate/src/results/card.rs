@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use lockgate_engine::units::Duration;
 use lockgate_measure::metric::{Address, Subject};
 use lockgate_measure::recording::{EventKind, FlowRecord, Recording};
 use lockgate_measure::summary::{Expectation, Summary};
@@ -118,7 +119,7 @@ fn curve(svg: &mut String, recording: &Recording, drawn: &Drawn<'_>) {
         .end
         .iter()
         .zip(delays)
-        .map(|(at, delay)| (at.as_secs_f64(), delay.map(|delay| delay.as_secs_f64())))
+        .map(|(at, delay)| (at.as_secs_f64(), delay.map(Duration::as_secs_f64)))
         .collect();
     let measured = points.iter().filter(|(at, _)| *at >= warmup).filter_map(|(_, delay)| *delay);
     let most = measured.fold(0.0, f64::max).max(1e-6);
@@ -176,7 +177,7 @@ fn path(points: &[(f64, Option<f64>)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -
             continue;
         };
         let both = if low.0 <= high.0 { [low, high] } else { [high, low] };
-        for (at, delay) in &both[usize::from(low.0 == high.0)..] {
+        for (at, delay) in &both[usize::from(low.0.total_cmp(&high.0).is_eq())..] {
             let _ = write!(path, "{}{:.1} {:.1}", if is_broken { 'M' } else { 'L' }, x(*at), y(*delay));
             is_broken = false;
         }

@@ -3,8 +3,8 @@
 //! One pair is exact, and tells nothing: whatever moves one packet reshuffles TCP, and its swings then differ
 //! by factors. So the same pair is run with other seeds. Of [`PAIRS`] pairs a difference is an effect if
 //!
-//! - every value with the change is beyond every value without it: of equal laws, whatever they are, by chance
-//!   in 2 of 12,870 cases,
+//! - every value with the change is beyond every value without it: of equal laws, whatever they are, by
+//!   chance in 2 of 12,870 cases,
 //! - a paired t test of the logarithms, for all metrics of the change together, has a false alarm in at most
 //!   one of a thousand changes without an effect ([`LEVEL`]),
 //! - the geometric mean of the ratio, and the pair that is shown, differ by a tenth ([`NOTABLE`]).

@@ -88,14 +88,12 @@ impl Pairs {
                 let [with, without] = pair.each_ref().map(|side| side.get(path).copied().flatten());
                 (with, without)
             };
-            let shown: Vec<(Option<f64>, Option<f64>)> = self.shown.iter().map(of).collect();
-            let mean = |side: fn(&(Option<f64>, Option<f64>)) -> Option<f64>| {
-                Some(Interval::of(shown.iter().map(side).collect())?.mean)
-            };
-            let differences = shown.iter().map(|(with, without)| Some((*with)? - (*without)?));
+            let shown = || self.shown.iter().map(of);
+            let mean = |values: Vec<Option<f64>>| Some(Interval::of(values)?.mean);
+            let differences = shown().map(|(with, without)| Some(with? - without?));
             let mut value = WithoutValue {
-                with_change: mean(|pair| pair.0),
-                without: mean(|pair| pair.1),
+                with_change: mean(shown().map(|(with, _)| with).collect()),
+                without: mean(shown().map(|(_, without)| without).collect()),
                 half_width: Interval::of(differences.collect()).and_then(|interval| interval.half_width),
                 ..WithoutValue::default()
             };

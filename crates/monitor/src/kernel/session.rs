@@ -263,13 +263,13 @@ impl<'a> KernelSession<'a> {
             host(),
             figures::seconds(Some(self.cost.as_secs_f64()))
         );
-        let names = |tree: &Tree| tree.queues.iter().map(|branch| branch.queue.name()).collect();
+        let queues_of = |tree: &Tree| tree.queues.iter().map(|branch| branch.queue.name()).collect();
         self.head = Head {
             schema: stream::SCHEMA,
             host: host(),
             title,
             every_s: every.max(self.least).as_secs_f64(),
-            devices: self.kernel.trees().map(|tree| (tree.device.clone(), names(tree))).collect(),
+            devices: self.kernel.trees().map(|tree| (tree.device.clone(), queues_of(tree))).collect(),
         };
         if let Some(recorder) = &mut self.recorder {
             recorder.head(&self.head)?;

@@ -93,7 +93,8 @@ fn judged_line(screen: &Screen, width: usize) -> Line<'static> {
 
 /// Returns an event as a line, with the letter of its change.
 fn lettered(screen: &Screen, event: &EventSample) -> String {
-    let is_of = |change: &&Change| change.at_s == event.at_s && event.kind == EventKind::Change;
+    let is_of =
+        |change: &&Change| change.at_s.total_cmp(&event.at_s).is_eq() && event.kind == EventKind::Change;
     let letter = screen.changes.all.iter().find(is_of).map_or(' ', |change| change.letter);
     format!("{letter}{}", event_line(event))
 }

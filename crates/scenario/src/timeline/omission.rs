@@ -56,16 +56,15 @@ impl Scenario {
                 },
                 Transport::Udp => None,
             };
-            let shift = match of {
-                Some(of) => shifted.flows[of].start.saturating_sub(self.flows[of].start),
-                None => {
-                    let stream = format!("flow/{}/shift", self.flows[place].name);
-                    let share = Random::stream(seed, &stream).unit();
-                    Duration::from_picos((most.as_picos() as f64 * share) as u64)
-                }
+            let shift = if let Some(of) = of {
+                shifted.flows[of].start.saturating_sub(self.flows[of].start)
+            } else {
+                let stream = format!("flow/{}/shift", self.flows[place].name);
+                let share = Random::stream(seed, &stream).unit();
+                Duration::from_picos((most.as_picos() as f64 * share) as u64)
             };
             let flow = &mut shifted.flows[place];
-            flow.start = flow.start + shift;
+            flow.start += shift;
         }
         shifted
     }

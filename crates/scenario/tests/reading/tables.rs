@@ -353,8 +353,7 @@ fn with_wide(wide: usize, parent: &str) -> (Policy, String) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider");
     let text = std::fs::read_to_string(folder.join("provider.toml")).expect("the example");
     let policy = policy(table.as_bytes(), NETWORK, &text).unwrap_or_else(|why| panic!("{why}"));
-    let said =
-        policy.warnings.iter().map(ToString::to_string).filter(|one| one.contains("ShapedDevices.csv"));
+    let said = policy.warnings.iter().map(ToString::to_string).filter(|one| one.contains("of `subscribers`"));
     let said = said.collect::<Vec<_>>().join("\n");
     (policy, said)
 }

@@ -163,14 +163,14 @@ fn a_packet_that_begins_with_a_window_is_in_it_once() {
 #[test]
 fn a_part_from_the_start_is_as_a_run_of_its_length() {
     let flow = "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"130B\"\nrate = \"3mbit\"";
-    let port = "root = \"q\"\nqueue.q = { kind = \"fifo\", limit = \"10p\" }";
+    let queue = "root = \"q\"\nqueue.q = { kind = \"fifo\", limit = \"10p\" }";
     let metrics = [("throughput", "0bit"), ("offered_bytes", "0B"), ("dropped_packets", "0p")];
     let metrics = metrics.map(|(name, none)| (format!("port.a:b.queue.q.{name}"), none));
     let expect = |(name, none): &(String, &str)| {
         format!("\n[[expect]]\nthat = \"{name} @ 0s..2s\"\nat_least = \"{none}\"\n")
     };
-    let text = one_link("8s", "1mbit", port, flow) + &metrics.iter().map(expect).collect::<String>();
-    let (part, run) = (simulate(&text, 1), simulate(&one_link("2s", "1mbit", port, flow), 1));
+    let text = one_link("8s", "1mbit", queue, flow) + &metrics.iter().map(expect).collect::<String>();
+    let (part, run) = (simulate(&text, 1), simulate(&one_link("2s", "1mbit", queue, flow), 1));
     let (part, run) = (summarise(&[part]), summarise(&[run]));
     for (name, _) in metrics {
         let of_part = part.metric(&format!("{name} @ 0s..2s")).expect("a value of the part");

@@ -98,8 +98,8 @@ fn steps_from_decision_to_decision_yield_the_run_in_one() {
             }
         }
         assert!(arrived > 1_000 && left > 1_000, "{queues}: {arrived} arrived, {left} left");
-        let stepped = stepper.finish_run().expect("a balanced account");
-        assert_same(&stepped.recording, &whole.recording);
+        let finished = stepper.finish_run().expect("a balanced account");
+        assert_same(&finished.recording, &whole.recording);
     }
 }
 

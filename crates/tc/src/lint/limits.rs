@@ -21,7 +21,7 @@ fn bytes_a_second(word: &str) -> Option<(Rate, String)> {
     Some((Rate::from_bits(bits as u64), format!("{start}bit")))
 }
 
-/// Target and interval of CoDel without the words.
+/// Target and interval of `codel` without the words.
 const TARGET: Duration = Duration::from_millis(5);
 const INTERVAL: Duration = Duration::from_millis(100);
 

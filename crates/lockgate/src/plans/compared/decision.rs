@@ -274,7 +274,7 @@ impl Compared<'_> {
         match best.as_slice() {
             [] => {}
             all if all.len() == aims.len() && all.len() > 2 => {
-                parts.push("best in everything compared".to_owned())
+                parts.push("best in everything compared".to_owned());
             }
             some => parts.push(format!("best in {}", words(some))),
         }

@@ -399,7 +399,7 @@ mod of_changes {
         summary.add_without(1, &pairs, false);
         let headline = summary.verdict().headline;
         assert!(
-            headline.contains("call delay median 20.0 ms, without it 985 ms at the same time: 49 times less (965 ± 20.5 ms apart)"),
+            headline.contains("call delay median 20.0 ms, without it 985 ms at the same time: 49 times less (965 ± 20 ms apart)"),
             "{headline}"
         );
     }

@@ -152,15 +152,15 @@ fn extremes(
     for (at, [low, high]) in values {
         let column = (((at - start) / (end - start)).clamp(0.0, 1.0) * columns as f64) as usize;
         match found.last_mut() {
-            Some((last, [least, most])) if *last == column => {
-                (*least, *most) = (least.min(low), most.max(high))
+            Some((place, [least, most])) if *place == column => {
+                (*least, *most) = (least.min(low), most.max(high));
             }
             _ => found.push((column, [low, high])),
         }
     }
     let both = |(column, [low, high]): (usize, [f64; 2])| {
         let one = (column as f64, low);
-        if low == high { vec![one] } else { vec![one, (column as f64, high)] }
+        if low.total_cmp(&high).is_eq() { vec![one] } else { vec![one, (column as f64, high)] }
     };
     found.into_iter().flat_map(both).collect()
 }

@@ -137,7 +137,9 @@ impl<'t> Circuits<'t> {
             return;
         }
         let line = row.line;
-        own.into_iter().for_each(|prefix| self.taken.insert(prefix, Holder { circuit, line }));
+        for prefix in own {
+            self.taken.insert(prefix, Holder { circuit, line });
+        }
         let differs = || self.difference(known?, &row);
         let goes_on = || (last > row.line).then(|| format!("a value in quotes goes on to line {last}"));
         if let Some(why) = why.or_else(differs).or_else(goes_on) {
