@@ -124,7 +124,7 @@ fn the_best_variant_is_offered_as_tc() {
     fs::write(at.join("home.toml"), HOME).expect("written");
     let compare = |vary: &str| {
         let arguments =
-            ["compare", "home.toml", "--vary", vary, "--seeds", "1..4", "--show", "flow.call.owd.p99"];
+            ["compare", "home.toml", "--vary", vary, "--seeds", "1..10", "--show", "flow.call.owd.p99"];
         text(&lockgate(at, &arguments).stdout)
     };
     let said = compare("port.home:server.root=buffer,fair");

@@ -161,18 +161,24 @@ impl<'a> Stepper<'a> {
     pub fn skip_to(&mut self, time: Instant) -> Result<(), Failure> {
         self.watch_decisions(false);
         // Everything at `time` itself is stepped through.
-        let before = time - Duration::from_picos(1).min(time.since(Instant::ZERO));
-        loop {
-            let next = self.simulation.next_time().min(before);
-            let progress = self.simulation.step_until(next)?;
-            self.collect();
-            self.ready.clear();
-            if next == before || progress != Progress::Reached {
-                break;
-            }
+        if let Some(before) = time.since(Instant::ZERO).as_picos().checked_sub(1) {
+            self.run_to(Instant::from_picos(before))?;
         }
         self.watch_decisions(true);
         Ok(())
+    }
+
+    /// Advances the run to `time`, event by event, and forgets its steps.
+    fn run_to(&mut self, time: Instant) -> Result<(), Failure> {
+        loop {
+            let next = self.simulation.next_time().min(time);
+            let progress = self.simulation.step_until(next)?;
+            self.collect();
+            self.ready.clear();
+            if next == time || progress != Progress::Reached {
+                return Ok(());
+            }
+        }
     }
 
     /// Advances the run to the next event at the port. Returns `None` if there is none up to `until`, or up
