@@ -1,7 +1,7 @@
 /** Curves of the same run without a change, grey beneath the delays that it had with it. */
 import type { Ink } from "../palette";
 import type { ShownRun, View } from "../selection";
-import type { Curve } from "./time-curves";
+import { type Curve, DELAY } from "./time-curves";
 
 /** Returns the delays of the shown flows without each change, from the change until the next. */
 export function ghostCurves(view: View, shown: ShownRun, ink: Ink): Curve[] {
@@ -14,7 +14,7 @@ export function ghostCurves(view: View, shown: ShownRun, ink: Ink): Curve[] {
       curves.push({
         id: `${shown.index} ghost ${number} ${flow.name}`,
         of: flow.name,
-        panel: 1,
+        panel: DELAY,
         x: ghost.time_s.slice(0, rows),
         y: flow.owd_p50_s.slice(0, rows),
         colour: ink.soft,
