@@ -1,4 +1,5 @@
 /** Theme: light, dark, or that of the system; light while printing. */
+import { h } from "./dom";
 import { DARK, type Ink, LIGHT } from "./palette";
 
 type Wish = "system" | "light" | "dark";
@@ -81,4 +82,18 @@ function remembered(): Wish {
   } catch {
     return "system";
   }
+}
+
+/** Returns the button that switches between light and dark, with the name of the other theme. */
+export function themeButton(theme: Theme): HTMLElement {
+  const label = (): string => (theme.ink.name === "dark" ? "Light" : "Dark");
+  const button = h(
+    "button",
+    { type: "button", id: "theme", title: "Switch between light and dark", onclick: () => theme.toggle() },
+    label(),
+  );
+  theme.onChange(() => {
+    button.textContent = label();
+  });
+  return button;
 }

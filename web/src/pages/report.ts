@@ -21,7 +21,7 @@ import { variantsSubtitle } from "../sections/variants";
 import { Selection } from "../selection";
 import { SharedWindow } from "../shared-window";
 import { runName } from "../style";
-import { Theme } from "../theme";
+import { Theme, themeButton } from "../theme";
 import { showLive } from "./live";
 
 /** A section as it is laid out. */
@@ -162,20 +162,7 @@ class Page implements Placing {
   }
 
   #bar(sections: readonly Laid[]): HTMLElement {
-    const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
-    const toggle = h(
-      "button",
-      {
-        type: "button",
-        id: "theme",
-        title: "Switch between light and dark",
-        onclick: () => this.theme.toggle(),
-      },
-      label(),
-    );
-    this.theme.onChange(() => {
-      toggle.textContent = label();
-    });
+    const toggle = themeButton(this.theme);
     return h(
       "div",
       { class: "bar" },

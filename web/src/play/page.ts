@@ -11,7 +11,7 @@ import "../style/play.css";
 import { announce, copyText, download, h } from "../dom";
 import type { Completions, ProblemData, Ran, Sliders as SlidersData } from "../generated/lockgate";
 import type { Report } from "../report";
-import { Theme } from "../theme";
+import { Theme, themeButton } from "../theme";
 import { moduleBytes, reportTemplate, startWorker } from "./bundle";
 import { Compared } from "./compared";
 import { Editor, replacements } from "./editor";
@@ -431,20 +431,7 @@ class Play {
   }
 
   #bar(): HTMLElement {
-    const label = (): string => (this.theme.ink.name === "dark" ? "Light" : "Dark");
-    const toggle = h(
-      "button",
-      {
-        type: "button",
-        id: "theme",
-        title: "Switch between light and dark",
-        onclick: () => this.theme.toggle(),
-      },
-      label(),
-    );
-    this.theme.onChange(() => {
-      toggle.textContent = label();
-    });
+    const toggle = themeButton(this.theme);
     const item = (name: string, title: string, act: () => unknown): HTMLElement =>
       h(
         "button",
