@@ -374,7 +374,7 @@ fn explain(table: &str, path: &[String], message: &str, span: Span) -> Problem {
     }
 }
 
-/// Returns the number that a text in quotes is; `None` if it is none.
+/// Returns the number in a quoted text; `None` for any other text.
 fn number_in(found: &str) -> Option<&str> {
     let text = found.strip_prefix("the text \"")?.strip_suffix('"')?.trim();
     text.parse::<f64>().is_ok_and(f64::is_finite).then_some(text)

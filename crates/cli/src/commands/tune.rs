@@ -95,7 +95,7 @@ impl Policies<'_> {
     }
 
     /// Returns the point to write: the one of this number, or the first that is better than the file as it is
-    /// in a goal and worse in none. Prints why there is none.
+    /// in a goal and worse in none. Without such a point, prints the reason.
     fn chosen(tuned: &Tuned<'_>, number: Option<usize>) -> Result<Option<usize>, Failure> {
         let all: Vec<usize> = tuned.recommended().into_iter().map(|(_, point)| point).collect();
         let names = |points: &[usize]| {

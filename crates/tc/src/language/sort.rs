@@ -163,7 +163,7 @@ impl Sort {
 /// Speed of a device of which a percentage is taken: that of the device itself is not known here.
 const SPEED: f64 = 125_000_000.0;
 
-/// Reads a percentage of the device's speed: digits, up to the first that is none, and its sign.
+/// Reads a percentage of the device's speed: digits, up to the first other sign, and `%`.
 fn part_of_speed(text: &str) -> Option<f64> {
     let is_part = |letter: char| letter.is_ascii_digit() || ".%".contains(letter);
     let part = text.find(|letter| !is_part(letter)).map_or(text, |end| &text[..end]);
