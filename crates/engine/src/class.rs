@@ -38,7 +38,9 @@
 
 mod prefetch;
 
-use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid};
+use crate::discipline::{Child, Context, Dequeue, DropReason, Invalid, NoShare};
+use crate::explanation::stand_in::Part;
+use crate::explanation::{Explanation, Foresight, Row};
 use crate::node::{Contents, InnerClass, Node, Peek, Tally};
 use crate::packet::Packet;
 use crate::prefetch::CACHED_CHILDREN;
@@ -251,6 +253,38 @@ impl Classes {
             nodes = nodes[*child_index as usize].classes_ref();
         }
         nodes.get(*last as usize)
+    }
+
+    /// Returns the explanations of the leaves, by class, and adds a row for each class.
+    pub(crate) fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) -> Vec<Option<Explanation>> {
+        to.row_noun = "class";
+        let mut nexts = Vec::with_capacity(self.len());
+        for class in 0..self.len() {
+            let Some(node) = self.node_ref(class) else { continue };
+            let next = self.is_leaf(class).then(|| node.explain(cx));
+            let mut row = match &next {
+                Some(next) => Row::of(node, next),
+                None => Row::named(node.name()).with("packets", node.backlog().packets).with("next", ""),
+            };
+            row.depth = core::iter::successors(self.parent(class), |at| self.parent(*at)).count();
+            to.row(row);
+            nexts.push(next);
+        }
+        nexts
+    }
+
+    /// Returns the classes as parts of a rehearsal.
+    pub(crate) fn parts<'a>(&'a self, nexts: &'a [Option<Explanation>]) -> Vec<Part<'a>> {
+        let part = |(class, next): (usize, &'a Option<Explanation>)| {
+            Some(Part { node: self.node_ref(class)?, next: next.as_ref() })
+        };
+        nexts.iter().enumerate().filter_map(part).collect()
+    }
+
+    /// Creates classes without a hierarchy, for a rehearsal, in which every class has its index.
+    pub(crate) fn flat(nodes: Vec<Node>) -> Option<Self> {
+        let child = |node| Child { share: NoShare {}, node };
+        Self::new(nodes.into_iter().map(child).collect()).ok().map(|(classes, _)| classes)
     }
 
     /// Returns the number and bytes of the packets queued in `class` and below.

@@ -16,6 +16,7 @@
 //! The compliance suite compares each choice with the dequeue that follows.
 
 mod of_nodes;
+pub(crate) mod stand_in;
 mod value;
 
 use std::sync::Arc;

@@ -40,12 +40,14 @@ mod altq;
 mod bands;
 mod config;
 mod estimator;
+mod explain;
 mod linux;
 
 pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
 
 use crate::class::Classes;
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::{Explanation, Foresight};
 use crate::node::Node;
 use crate::pacing::Pace;
 use crate::packet::Packet;
@@ -79,6 +81,7 @@ pub struct Cbq {
 }
 
 /// State of a class or of the link.
+#[derive(Clone)]
 struct State {
     settings: Settings,
     estimator: Estimator,
@@ -256,6 +259,10 @@ impl Discipline for Cbq {
             Flavour::Altq => self.dequeue_altq(cx),
             Flavour::Linux22 | Flavour::Linux => self.dequeue_linux(cx),
         }
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        self.explain_decision(cx, to);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

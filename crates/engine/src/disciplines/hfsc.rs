@@ -24,6 +24,7 @@
 
 mod curve;
 mod curve_spec;
+mod explain;
 mod guarantee;
 mod sharing;
 
@@ -34,6 +35,7 @@ use crate::class::Classes;
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, PortConditions,
 };
+use crate::explanation::{Explanation, Foresight};
 use crate::node::{Node, Peek};
 use crate::pacing::Pace;
 use crate::packet::Packet;
@@ -212,33 +214,11 @@ impl Discipline for Hfsc {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let now = cx.now;
-        let mut earliest = self.begin_fresh(cx);
-        loop {
-            let urgent = self.guarantees.select(now);
-            let Some(leaf) = urgent.or_else(|| self.sharing.select(now)) else { break };
-            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
-            match dequeued {
-                Dequeue::Packet(packet) => {
-                    self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
-                    self.prefetch_next();
-                    return Dequeue::Packet(packet);
-                }
-                Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
-                Dequeue::Empty => {}
-            }
-            if urgent.is_none() {
-                self.sharing.dequeue_failed(leaf);
-            }
-            self.delist(leaf, now);
-        }
-        let next = [earliest, self.guarantees.next_eligible_at(), self.sharing.next_eligible_at()];
-        match next.into_iter().flatten().min() {
-            // A timer may have removed a leaf's packets without notice: then there is no packet to wait
-            // for.
-            Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),
-            _ => Dequeue::Empty,
-        }
+        self.decide(cx).0
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        self.explain_decision(cx, to);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
@@ -266,6 +246,38 @@ impl Discipline for Hfsc {
 }
 
 impl Hfsc {
+    /// Dequeues. Returns also whether the real-time criterion selected the leaf.
+    #[inline]
+    fn decide(&mut self, cx: &mut Context<'_>) -> (Dequeue, bool) {
+        let now = cx.now;
+        let mut earliest = self.begin_fresh(cx);
+        loop {
+            let urgent = self.guarantees.select(now);
+            let Some(leaf) = urgent.or_else(|| self.sharing.select(now)) else { break };
+            let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
+            match dequeued {
+                Dequeue::Packet(packet) => {
+                    self.account(leaf, packet.bytes(), urgent.is_some(), is_empty, cx);
+                    self.prefetch_next();
+                    return (Dequeue::Packet(packet), urgent.is_some());
+                }
+                Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
+                Dequeue::Empty => {}
+            }
+            if urgent.is_none() {
+                self.sharing.dequeue_failed(leaf);
+            }
+            self.delist(leaf, now);
+        }
+        let next = [earliest, self.guarantees.next_eligible_at(), self.sharing.next_eligible_at()];
+        match next.into_iter().flatten().min() {
+            // A timer may have removed a leaf's packets without notice: then there is no packet to wait
+            // for.
+            Some(time) if !self.classes.are_empty() => (Dequeue::NotBefore(time), false),
+            _ => (Dequeue::Empty, false),
+        }
+    }
+
     /// Begins the backlogs of the leaves in `fresh` and `waiting`. Changes inside a leaf are not announced,
     /// so the waiting ones are peeked at again. Returns the earliest time that a leaf named.
     fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {

@@ -19,6 +19,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::explanation::stand_in::{Part, Rehearsed};
+use crate::explanation::{Explanation, Foresight, Value, why};
+use crate::fair::explain::Contest;
 use crate::fair::groups::{Groups, group_of};
 use crate::fair::{self, Tag, TaggedChildren};
 use crate::node::Node;
@@ -175,6 +178,53 @@ impl Discipline for Qfq {
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.classes.all.iter_mut().for_each(|class| visit(&mut class.node));
+    }
+
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let clock = if self.classes.will_begin(cx.now) { Tag::ZERO } else { self.clock };
+        let Contest { starts, mut nexts, .. } = self.classes.contest(|_| clock, clock, None, cx, to);
+        let rounded = |slot: usize, start: Tag| {
+            let bits = self.sizes[slot].group as u32 + 1;
+            (start.rounded_down(bits), start.rounded_down(bits).plus_two(bits))
+        };
+        for (slot, start) in starts.iter().enumerate() {
+            let Some(start) = start else { continue };
+            let (start, finish) = rounded(slot, *start);
+            to.field(slot, "group's start", start);
+            to.field(slot, "group's finish", finish);
+        }
+        let children = self.classes.all.iter().zip(&nexts);
+        let parts: Vec<Part<'_>> =
+            children.map(|(class, next)| Part { node: &class.node, next: Some(next) }).collect();
+        let decide = |nodes, cx: &mut Context<'_>| {
+            let mut copy = Self {
+                classes: self.classes.with_nodes(nodes),
+                sizes: self.sizes.clone(),
+                told: self.told.clone(),
+                weights: self.weights,
+                groups: self.groups.clone(),
+                clock: self.clock,
+            };
+            (copy.dequeue(cx), ())
+        };
+        let Some(Rehearsed { slot, .. }) = to.rehearse_with(&parts, false, cx, decide) else { return };
+        let (start, finish) = match slot.and_then(|slot| Some((slot, starts[slot]?))) {
+            Some((slot, start)) => rounded(slot, start),
+            None => (clock, clock),
+        };
+        to.state("virtual time", clock.max(start));
+        let Some(slot) = slot else { return to.conclude() };
+        let why = why![
+            &nexts[slot].queue,
+            " first: its group's finish tag ",
+            Value::from(finish),
+            " is the smallest of those whose start tag virtual time ",
+            Value::from(clock.max(start)),
+            " has reached"
+        ];
+        let drops = core::mem::take(&mut to.drops);
+        to.send(slot, nexts.swap_remove(slot), why);
+        to.drops = drops;
     }
 
     fn gauges(&self, emit: &mut dyn FnMut(&'static str, f64)) {

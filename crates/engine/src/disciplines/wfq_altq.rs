@@ -28,6 +28,8 @@ use serde::{Deserialize, Serialize};
 use crate::discipline::{
     About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, check_limit,
 };
+use crate::explanation::stand_in::{Part, Rehearsed};
+use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::fair::check_weights;
 use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};
@@ -217,12 +219,59 @@ impl Discipline for WfqAltq {
         earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
     }
 
+    fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
+        let mut nexts = to.children(self.classes.iter().map(|class| &class.node), cx);
+        for (slot, class) in self.classes.iter().enumerate() {
+            let turn = self.active.iter().position(|listed| listed == slot);
+            to.field(slot, "turn", turn.map_or(Value::Word("-"), |turn| Value::from(turn + 1)));
+            to.field(slot, "quota", Value::Bytes(class.quota));
+            to.field(slot, "quota a turn", Value::Bytes(class.quantum()));
+        }
+        let children = self.classes.iter().zip(&nexts);
+        let parts: Vec<Part<'_>> =
+            children.map(|(class, next)| Part { node: &class.node, next: Some(next) }).collect();
+        let decide = |nodes, cx: &mut Context<'_>| {
+            let mut copy = self.with_nodes(nodes);
+            let dequeued = copy.dequeue(cx);
+            (dequeued, copy.classes.iter().map(|class| class.quota).collect::<Vec<_>>())
+        };
+        let Some(Rehearsed { slot, result: quotas }) = to.rehearse_with(&parts, false, cx, decide) else {
+            return;
+        };
+        let Some(slot) = slot else { return to.conclude() };
+        let Choice::Packet { packet, .. } = to.choice else { return };
+        let quota = Value::Bytes(quotas[slot] + i128::from(packet.bytes().0));
+        let why = why![&nexts[slot].queue, " is the first in its turn with a quota above 0: ", quota];
+        let drops = core::mem::take(&mut to.drops);
+        to.send(slot, nexts.swap_remove(slot), why);
+        to.drops = drops;
+    }
+
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
         self.classes.iter_mut().for_each(|class| visit(&mut class.node));
     }
 }
 
 impl WfqAltq {
+    /// Returns a copy with other nodes, for an explanation: without lengths, by which only drops are chosen.
+    fn with_nodes(&self, nodes: Vec<Node>) -> Self {
+        let classes = self.classes.iter().zip(nodes).map(|(class, node)| Class {
+            node,
+            weight: class.weight,
+            quota: class.quota,
+            known: Tally::default(),
+            length: 0,
+        });
+        Self {
+            config: self.config.clone(),
+            classes: classes.collect(),
+            active: self.active.clone(),
+            order: BTreeSet::new(),
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
     /// Begins the turn of the current queue with a quota.
     fn arrive(&mut self) {
         if let Some(slot) = self.active.current() {

@@ -1,7 +1,8 @@
 //! Explanations of the fair queueing disciplines: start and finish tags of the children, and the smallest.
 
-use super::{State, Tag, TagHeap, TaggedChildren, finish};
+use super::{State, Tag, TagHeap, TaggedChild, TaggedChildren, finish};
 use crate::explanation::{Choice, Explanation, Foresight, Value, Why, why};
+use crate::node::Node;
 use crate::units::Instant;
 
 impl From<Tag> for Value {
@@ -79,6 +80,24 @@ impl TaggedChildren {
             }
         }
         Contest { starts, finishes, nexts }
+    }
+
+    /// Returns a copy with other nodes, for a rehearsal.
+    pub(crate) fn with_nodes(&self, nodes: Vec<Node>) -> Self {
+        let all = self.all.iter().zip(nodes).map(|(class, node)| TaggedChild {
+            node,
+            weight: class.weight,
+            tag: class.tag,
+            period: class.period,
+            state: class.state,
+        });
+        Self {
+            all: all.collect(),
+            fresh: self.fresh.clone(),
+            waiting: self.waiting.clone(),
+            listed: self.listed,
+            period: self.period,
+        }
     }
 
     /// Chooses the child with the smallest tag, of equal ones the first.

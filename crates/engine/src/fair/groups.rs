@@ -31,6 +31,7 @@ use crate::units::Bytes;
 const GROUPS: usize = 64;
 
 /// Children of equal rounded start tags: a linked list through `Groups::behind`.
+#[derive(Clone)]
 struct Slot {
     start: Tag,
     first: u32,
@@ -38,6 +39,7 @@ struct Slot {
 }
 
 /// Children of `qfq`, grouped and ordered by their rounded tags.
+#[derive(Clone)]
 pub(crate) struct Groups {
     /// Non-empty slots of each group, the earliest first.
     slots: Vec<VecDeque<Slot>>,

@@ -6,6 +6,7 @@ use crate::queue::active::ActiveList;
 pub(super) const BANDS: usize = 8;
 
 /// Ring of classes for each priority; the first is served first.
+#[derive(Clone)]
 pub(super) struct Bands {
     rings: [ActiveList; BANDS],
     /// Bitmap of the non-empty rings.

@@ -17,6 +17,7 @@ use super::curve::{Curve, work};
 use super::curve_spec::CurveSpec;
 
 /// Real-time guarantee of a leaf, with the position of its curves by the work done under this criterion.
+#[derive(Clone)]
 struct Guarantee {
     spec: CurveSpec,
     /// True if it ever had a backlog: its curves start with the first.
@@ -65,6 +66,7 @@ impl Guarantee {
 }
 
 /// Guarantees of all leaves; leaves with packets are ordered by eligible time or deadline.
+#[derive(Clone)]
 pub(super) struct Guarantees {
     /// By class; empty if no class has a guarantee, so that nothing else is read.
     leaves: Vec<Option<Box<Guarantee>>>,
@@ -187,6 +189,13 @@ impl Guarantees {
     /// Returns the time at which the next leaf becomes eligible.
     pub(super) fn next_eligible_at(&self) -> Option<Instant> {
         self.early.first().map(|(eligible, _)| eligible)
+    }
+
+    /// Returns the time from which a listed leaf is eligible, and its deadline.
+    pub(super) fn times(&self, leaf: usize) -> Option<(Instant, Instant)> {
+        let state = self.leaves.get(leaf)?.as_ref()?;
+        let is_listed = self.early.contains(leaf) || self.due.contains(leaf);
+        is_listed.then(|| (state.eligible_at(), self.deadlines[leaf]))
     }
 
     /// Returns the number of eligible leaves and of those not yet eligible.

@@ -74,6 +74,7 @@ const ROOT: usize = 0;
 const NO_LEAF: u32 = u32::MAX;
 
 /// Link-sharing state of all classes.
+#[derive(Clone)]
 pub(super) struct Sharing {
     /// In pre-order.
     classes: Vec<Class>,
@@ -143,6 +144,12 @@ impl Sharing {
     #[inline]
     pub(super) fn covers(&self, class: usize) -> bool {
         self.classes[class].state != State::NotSharing
+    }
+
+    /// Returns the virtual time of an active class in picoseconds.
+    pub(super) fn virtual_time(&self, class: usize) -> Option<u128> {
+        let class = &self.classes[class];
+        (class.state == State::Active).then_some(class.virtual_time)
     }
 
     /// Borrows a class and its parent.

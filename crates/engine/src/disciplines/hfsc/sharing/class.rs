@@ -25,6 +25,7 @@ pub(super) enum State {
 }
 
 /// Link-sharing state of a class. Without limits a packet touches the first of its two cache lines only.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Class {
     /// Virtual time as a function of work.

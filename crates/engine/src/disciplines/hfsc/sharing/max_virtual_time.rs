@@ -8,6 +8,7 @@ use crate::queue::bitmap::Bitmap;
 use crate::queue::key_tree::{KeyTree, MAX_KEY};
 
 /// Lazily maintained maximum of the active children's virtual times.
+#[derive(Clone)]
 #[repr(C)]
 pub(super) struct MaxVirtualTime {
     /// Upper bound: the largest virtual time that any child has had in this backlog period.

@@ -18,6 +18,7 @@ use super::class::{Class, State};
 use super::max_virtual_time::MaxVirtualTime;
 
 /// Link-sharing state of a parent. Without limits a packet touches the first three cache lines only.
+#[derive(Clone)]
 #[repr(C, align(64))]
 pub(super) struct Parent {
     /// Children that may send now, by virtual time.
