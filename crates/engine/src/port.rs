@@ -29,7 +29,7 @@ use crate::units::{Bytes, Duration, Instant};
 
 pub use change::{Effect, Parameters, PortChange, QueueChange};
 use watch::Watch;
-pub use watch::{NAMED_PACKETS, PortEvent, PortStep, Queued};
+pub use watch::{NAMED_PACKETS, PortEvent, PortStep, Queued, SORTED_NODES};
 
 /// Answer of a port whose link is free.
 #[must_use]

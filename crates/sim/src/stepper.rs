@@ -15,7 +15,7 @@ use std::sync::Arc;
 use lockgate_engine::discipline::DropReason;
 use lockgate_engine::explanation::{Explanation, PacketName};
 use lockgate_engine::packet::FlowId;
-use lockgate_engine::port::{PortEvent, PortStep};
+use lockgate_engine::port::{PortEvent, PortStep, SORTED_NODES};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_network::Failure;
@@ -63,6 +63,8 @@ pub struct Waiting {
     pub packet: StepPacket,
     /// Time since its arrival at the port.
     pub waited: Duration,
+    /// Name of the queue to which it was sorted.
+    pub queue: Arc<str>,
 }
 
 /// Step of a run: an event at the port, and the decision that led to it.
@@ -238,7 +240,17 @@ impl<'a> Stepper<'a> {
         StepPacket { flow: self.flow(name.flow), sequence: name.sequence, length: name.length }
     }
 
-    fn named(&self, step: PortStep) -> Step {
+    /// Returns the names of the port's queues, by their numbers.
+    fn queue_names(&mut self) -> Vec<Arc<str>> {
+        let mut names = Vec::new();
+        if let Some(link) = self.simulation.observe().links.get_mut(self.port) {
+            link.port.each_node_in(&(0..SORTED_NODES), &mut |node| names.push(node.name().clone()));
+        }
+        names
+    }
+
+    fn named(&mut self, step: PortStep) -> Step {
+        let names = if step.queue.is_empty() { Vec::new() } else { self.queue_names() };
         let PortStep { at, event, mut decision, packets, queue } = step;
         if let Some(decision) = &mut decision {
             decision.name_flows(&|FlowId(flow)| self.flow(flow));
@@ -252,9 +264,11 @@ impl<'a> Stepper<'a> {
             PortEvent::Refusal(Some(time)) => StepEvent::Wait(time),
             PortEvent::Refusal(None) => StepEvent::Empty,
         };
-        let queue = queue
-            .into_iter()
-            .map(|queued| Waiting { packet: self.packet(queued.packet), waited: at.since(queued.arrived) });
+        let queue = queue.into_iter().map(|queued| Waiting {
+            packet: self.packet(queued.packet),
+            waited: at.since(queued.arrived),
+            queue: names.get(queued.node).cloned().unwrap_or_default(),
+        });
         Step { at, port: self.name.clone(), event, decision, packets, queue: queue.collect() }
     }
 }

@@ -20,6 +20,9 @@ use crate::units::{Duration, Instant};
 /// Number of packets at each end of the queue that a step names.
 pub const NAMED_PACKETS: usize = 32;
 
+/// Number of nodes of a tree among which a watch knows that of each packet: it visits them all at an arrival.
+pub const SORTED_NODES: usize = 256;
+
 /// Event at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortEvent {
@@ -47,6 +50,9 @@ pub struct Queued {
     pub packet: PacketName,
     /// Time of its arrival.
     pub arrived: Instant,
+    /// Number of the deepest of the first [`SORTED_NODES`] nodes to which it was sorted, in the order of
+    /// [`Port::each_node`].
+    pub node: usize,
     is_marked: bool,
 }
 
@@ -120,16 +126,30 @@ impl Port {
     #[cold]
     #[inline(never)]
     pub(super) fn enqueue_watched(&mut self, packet: Packet, now: Instant, headers: &dyn Headers) {
-        let queued = Queued { packet: (&*packet).into(), arrived: now, is_marked: packet.is_marked() };
+        let is_marked = packet.is_marked();
+        let mut queued = Queued { packet: (&*packet).into(), arrived: now, node: 0, is_marked };
         if let Some(watch) = &mut self.watch {
             watch.record(now, PortEvent::Arrival(queued.packet), None);
-            watch.waiting.push_back(queued);
         }
         let before = self.drops.waiting.len();
+        let counts = self.offered_packets();
         let mut cx =
             Context { now: self.clock.read(now), random: &mut self.random, drops: &mut self.drops, headers };
         self.root.enqueue(packet, &mut cx);
+        let offered = self.offered_packets();
+        // Parents come before their children: the last that was offered a packet is the deepest.
+        queued.node = counts.iter().zip(&offered).rposition(|(before, now)| before != now).unwrap_or(0);
+        if let Some(watch) = &mut self.watch {
+            watch.waiting.push_back(queued);
+        }
         self.record_drops(before, now);
+    }
+
+    /// Returns the number of packets that each of the first [`SORTED_NODES`] was offered so far.
+    fn offered_packets(&mut self) -> Vec<u64> {
+        let mut counts = Vec::new();
+        self.each_node_in(&(0..SORTED_NODES), &mut |node| counts.push(node.offered().packets));
+        counts
     }
 
     /// Dequeues at the root of a watched port.
