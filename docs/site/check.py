@@ -51,6 +51,9 @@ def problems(folder: Path) -> tuple[int, list[str]]:
                 found.append(f"{where} leads out of the site")
             elif not target.is_file():
                 found.append(f"{where} is not a file")
+            elif target.parent == folder / "play":
+                # What is behind its `#` is a scenario, not a place.
+                continue
             elif target in pages and unquote(address.fragment) not in pages[target].places:
                 found.append(f"{where}: the page has no such place")
     return count, found

@@ -13,6 +13,9 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+# The playground as a folder, which `make play` builds.
+PLAY = ROOT / "web/dist/play"
+EMBED = re.compile(r"<!-- playground: (\S+) (.+?) -->")
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -139,7 +142,14 @@ def copy_pages(source: Path, parts: list[tuple[str, list[tuple[Path, list[Path]]
                 return match[0]
             return f"]({os.path.relpath(path.with_name('index.md'), page.parent)}{fragment})"
 
-        copy.write_text(LINK.sub(to_page, copy.read_text()))
+        def to_frame(match: re.Match[str], page: Path = page) -> str:
+            """A part of the playground within the page; nothing if it is not built."""
+            if not PLAY.is_dir():
+                return ""
+            play = os.path.relpath(ROOT / "play/index.html", page.parent)
+            return f'<iframe class="playground" loading="lazy" title="{match[2]}" src="{play}#{match[1]}"></iframe>'
+
+        copy.write_text(EMBED.sub(to_frame, LINK.sub(to_page, copy.read_text())))
     return len(pages)
 
 
@@ -178,6 +188,10 @@ def main() -> None:
         (source / "SUMMARY.md").write_text(summary(parts))
         shutil.copy(ROOT / "docs/site/book.toml", work / "book.toml")
         subprocess.run(["mdbook", "build", str(work), "--dest-dir", str(site)], check=True, env=os.environ | {"MDBOOK_LOG": "warn"})
+    if PLAY.is_dir():
+        shutil.copytree(PLAY, site / "play")
+    else:
+        print("no playground: `make play` builds it")
     (site / "schemas").mkdir()
     for name in SCHEMAS:
         text = subprocess.run([lockgate, "schema", name], check=True, capture_output=True).stdout
