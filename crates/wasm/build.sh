@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the module for pages, target/play/lockgate.wasm, made smaller by wasm-opt where that is installed.
-# Ends with 4 without the target wasm32-unknown-unknown.
+# Builds the module for pages, target/play/lockgate.wasm, and makes it smaller by wasm-opt of the pages' tools or of
+# the system. Ends with 4 without the target wasm32-unknown-unknown.
 set -eu
 cd "$(dirname "$0")/../.."
 crates/wasm/cargo.sh build --quiet --locked --profile play --target wasm32-unknown-unknown --target-dir target/wasm \
@@ -10,6 +10,7 @@ mkdir -p target/play
 [ target/play/lockgate.wasm -nt "$built" ] && exit 0
 # Each writer has a file of its own: two may build at the same time.
 draft=target/play/lockgate.$$.wasm
+PATH="$PWD/web/node_modules/.bin:$PATH"
 if command -v wasm-opt >/dev/null; then
     wasm-opt -O3 --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
         --enable-multivalue --enable-reference-types "$built" -o "$draft"
