@@ -7,24 +7,28 @@ use std::path::Path;
 use std::process::Command;
 
 /// Crates that each crate may use, without dependencies of tests and benches.
-const ARROWS: [(&str, &[&str]); 21] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("engine", &[]),
+    ("headers", &["engine"]),
     ("traffic", &["engine"]),
     ("measure", &["engine"]),
     ("export", &["engine", "measure"]),
-    ("scenario", &["engine", "traffic", "measure"]),
+    ("scenario", &["engine", "headers", "traffic", "measure"]),
     ("tcp", &["engine", "traffic", "scenario"]),
     ("network", &["engine", "traffic", "scenario", "tcp", "measure"]),
     ("session", &["engine", "scenario", "measure"]),
     ("sim", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
-    ("tc", &["engine", "traffic", "measure", "scenario"]),
+    ("tc", &["engine", "headers", "traffic", "measure", "scenario"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live", "dataplane", "tc", "lockgate"]),
-    ("router", &["engine", "scenario", "measure", "dataplane"]),
+    ("router", &["engine", "headers", "scenario", "measure", "dataplane"]),
     ("experiment", &["engine", "scenario", "measure", "export"]),
-    ("lockgate", &["engine", "traffic", "scenario", "measure", "export", "sim", "live", "experiment"]),
+    (
+        "lockgate",
+        &["engine", "headers", "traffic", "scenario", "measure", "export", "sim", "live", "experiment"],
+    ),
     (
         "cli",
         &[
@@ -93,9 +97,10 @@ fn crates_use_only_those_before_them() {
 /// Pure crates have no dependency that reads clocks, starts threads or opens files.
 #[test]
 fn pure_crates_stay_pure() {
-    for name in
-        ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform"]
-    {
+    for name in [
+        "engine", "headers", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc",
+        "conform",
+    ] {
         let tree = cargo(&[
             "tree",
             "--offline",

@@ -23,7 +23,6 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
-pub mod frame;
 
 #[cfg(target_os = "linux")]
 pub mod attach;
@@ -55,3 +54,4 @@ mod vital_thread;
 mod watchdog;
 
 pub use control::Losses;
+pub use lockgate_headers::frame;

@@ -47,8 +47,13 @@ pub struct IpHeader {
 impl IpHeader {
     /// Reads a frame. Returns `None` if it has no IP packet, or one whose header is damaged.
     pub fn read(frame: &[u8]) -> Option<Self> {
-        let offset = ip_offset(frame)?;
-        let packet = LaxSlicedPacket::from_ip(&frame[offset..]).ok()?;
+        Self::at(frame, ip_offset(frame)?)
+    }
+
+    /// Reads the IP packet at `offset` of a frame; at 0, a packet without a frame around it. Returns `None` if
+    /// its header is damaged.
+    pub fn at(frame: &[u8], offset: usize) -> Option<Self> {
+        let packet = LaxSlicedPacket::from_ip(frame.get(offset..)?).ok()?;
         let (protocol, source, destination, flow_label, traffic_class) = match packet.net.as_ref()? {
             LaxNetSlice::Ipv4(ip) => {
                 let header = ip.header();
