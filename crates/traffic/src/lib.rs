@@ -44,4 +44,4 @@ pub use files::{Captures, LoadedFiles};
 pub use invalid::Invalid;
 pub use law::{Law, LawConfig};
 pub use quantity::Quantity;
-pub use replay::{Replay, ReplayError};
+pub use replay::{CapturedPacket, Replay, ReplayError};

@@ -132,6 +132,15 @@ impl Replay {
         Self::read_within(bytes, Duration::MAX, u64::MAX)
     }
 
+    /// Reads a capture as [`read`](Self::read) does, and calls `each` with each packet as far as it was kept,
+    /// in the order of the file.
+    ///
+    /// # Errors
+    /// See [`ReplayError`]; never panics, whatever the bytes.
+    pub fn read_packets(bytes: &[u8], each: &mut dyn FnMut(CapturedPacket<'_>)) -> Result<Self, ReplayError> {
+        Self::read_with(bytes, Duration::MAX, u64::MAX, Some(each))
+    }
+
     /// Reads a capture as [`read`](Self::read) does, and shortens every gap longer than `longest_gap` to
     /// it.
     ///
@@ -144,8 +153,17 @@ impl Replay {
     /// Reads a capture with at most `room` bytes of memory besides those of the file: for the decompressed
     /// data, and for the packets during and after reading.
     pub(crate) fn read_within(bytes: &[u8], longest_gap: Duration, room: u64) -> Result<Self, ReplayError> {
+        Self::read_with(bytes, longest_gap, room, None)
+    }
+
+    fn read_with(
+        bytes: &[u8],
+        longest_gap: Duration,
+        room: u64,
+        each: Option<EachPacket<'_>>,
+    ) -> Result<Self, ReplayError> {
         if !bytes.starts_with(&GZIP_MAGIC) {
-            return Self::read_plain(bytes, longest_gap, false, room);
+            return Self::read_plain(bytes, longest_gap, false, room, each);
         }
         let limit = LARGEST_CAPTURE.min(room);
         let mut plain = Vec::new();
@@ -158,11 +176,17 @@ impl Replay {
         if plain.len() as u64 > limit {
             return Err(ReplayError::TooLarge { limit });
         }
-        Self::read_plain(&plain, longest_gap, is_cut, room - plain.len() as u64)
+        Self::read_plain(&plain, longest_gap, is_cut, room - plain.len() as u64, each)
     }
 
-    fn read_plain(bytes: &[u8], longest_gap: Duration, is_cut: bool, room: u64) -> Result<Self, ReplayError> {
-        let mut seen = PacketsRead { is_cut, room, ..PacketsRead::default() };
+    fn read_plain(
+        bytes: &[u8],
+        longest_gap: Duration,
+        is_cut: bool,
+        room: u64,
+        each: Option<EachPacket<'_>>,
+    ) -> Result<Self, ReplayError> {
+        let mut seen = PacketsRead { is_cut, room, each, ..PacketsRead::default() };
         if pcapng::is_pcapng(bytes) {
             pcapng::read(bytes, &mut seen)?;
         } else {
@@ -218,8 +242,24 @@ impl Replay {
     }
 }
 
+/// Packet of a capture, as far as it was kept.
+#[derive(Clone, Copy, Debug)]
+pub struct CapturedPacket<'a> {
+    /// Its bytes: a frame of Ethernet, or an IP packet.
+    pub bytes: &'a [u8],
+    /// True if the bytes begin with the header of Ethernet.
+    pub is_frame: bool,
+    /// Length on Ethernet in bytes, whatever was kept.
+    pub length: u32,
+}
+
+/// Callback for each packet of a capture.
+type EachPacket<'s> = &'s mut dyn FnMut(CapturedPacket<'_>);
+
 /// A packet as stored in a capture.
-struct Captured {
+struct Captured<'a> {
+    /// Bytes that were kept.
+    data: &'a [u8],
     /// Picoseconds since the capture's epoch.
     stamp: i128,
     /// Bytes kept of it, and its original length.
@@ -251,7 +291,8 @@ impl Stamp {
 
 /// Packets read so far.
 #[derive(Default)]
-struct PacketsRead {
+struct PacketsRead<'s> {
+    each: Option<EachPacket<'s>>,
     /// Time stamp of the first packet in the file, in picoseconds since the capture's epoch.
     epoch: Option<i128>,
     packets: Vec<(Stamp, u32)>,
@@ -264,11 +305,11 @@ struct PacketsRead {
     room: u64,
 }
 
-impl PacketsRead {
+impl PacketsRead<'_> {
     /// Bytes of memory per packet: while it is read, and as part of a [`Replay`].
     const PACKET: u64 = (size_of::<(Stamp, u32)>() + size_of::<(Duration, u32)>()) as u64;
 
-    fn push(&mut self, packet: &Captured, link: Link) -> Result<(), ReplayError> {
+    fn push(&mut self, packet: &Captured<'_>, link: Link) -> Result<(), ReplayError> {
         if self.packets.len() as u64 >= self.room / Self::PACKET {
             return Err(ReplayError::TooManyPackets { limit: self.room });
         }
@@ -279,6 +320,10 @@ impl PacketsRead {
         let length = link.ethernet_length(packet.original.max(packet.kept));
         self.oversize += u64::from(length > LARGEST_FRAME);
         self.packets.push((stamp, length.min(LARGEST_FRAME)));
+        if let Some(each) = &mut self.each {
+            let (bytes, is_frame) = link.contents(packet.data);
+            each(CapturedPacket { bytes, is_frame, length });
+        }
         Ok(())
     }
 

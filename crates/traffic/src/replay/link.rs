@@ -43,6 +43,13 @@ impl Link {
     pub(super) fn ethernet_length(self, length: u32) -> u32 {
         length.saturating_sub(self.less).saturating_add(self.more).max(1)
     }
+    /// Returns a frame without what Ethernet lacks, and true if it begins with the header of Ethernet.
+    pub(super) fn contents(self, bytes: &[u8]) -> (&[u8], bool) {
+        match self.more {
+            0 => (bytes, true),
+            _ => (bytes.get(self.less as usize..).unwrap_or_default(), false),
+        }
+    }
 }
 
 /// Returns the number and, for common ones, the name of a refused link type.

@@ -17,7 +17,7 @@ const NANOSECOND: i128 = 1_000;
 const LARGEST_SNAPLEN: u32 = 262_144;
 
 /// Reads all packets of a file.
-pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayError> {
+pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead<'_>) -> Result<(), ReplayError> {
     let (mut rest, header) = parse_pcap_header(bytes).map_err(|_| ReplayError::NotACapture)?;
     // If bit 26 is set, the upper half of the link type has the length of the frame check sequence, in
     // units of two bytes.
@@ -46,7 +46,10 @@ pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayErr
         };
         seen.carried += u64::from(i128::from(packet.ts_usec) * fraction >= SECOND);
         let stamp = i128::from(packet.ts_sec) * SECOND + i128::from(packet.ts_usec) * fraction;
-        seen.push(&Captured { stamp, kept: packet.caplen, original: packet.origlen }, link)?;
+        seen.push(
+            &Captured { data: packet.data, stamp, kept: packet.caplen, original: packet.origlen },
+            link,
+        )?;
     }
     Ok(())
 }

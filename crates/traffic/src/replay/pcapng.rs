@@ -85,7 +85,7 @@ impl Interface {
 }
 
 /// Reads all packets of a file.
-pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayError> {
+pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead<'_>) -> Result<(), ReplayError> {
     let mut rest = bytes;
     let mut is_big_endian = false;
     let mut interfaces: Vec<Interface> = Vec::new();
@@ -122,7 +122,8 @@ pub(super) fn read(bytes: &[u8], seen: &mut PacketsRead) -> Result<(), ReplayErr
                 let interface = interface.ok_or(ReplayError::Interface { interface: number, offset })?;
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 let stamp = interface.resolution.picos(ticks) + interface.offset;
-                let captured = Captured { stamp, kept: packet.caplen, original: packet.origlen };
+                let captured =
+                    Captured { data: packet.data, stamp, kept: packet.caplen, original: packet.origlen };
                 seen.push(&captured, interface.link.clone()?)?;
             }
             Block::SimplePacket(_) => return Err(ReplayError::NoTime { offset }),
