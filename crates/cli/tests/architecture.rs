@@ -19,6 +19,8 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("session", &["engine", "scenario", "measure"]),
     ("sim", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
     ("tc", &["engine", "headers", "traffic", "measure", "scenario"]),
+    ("tc", &["engine", "traffic", "measure", "scenario"]),
+    ("calculus", &[]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
@@ -28,6 +30,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     (
         "lockgate",
         &["engine", "headers", "traffic", "scenario", "measure", "export", "sim", "live", "experiment"],
+        &["engine", "traffic", "calculus", "scenario", "measure", "export", "sim", "live", "experiment"],
     ),
     (
         "cli",
@@ -100,6 +103,8 @@ fn pure_crates_stay_pure() {
     for name in [
         "engine", "headers", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc",
         "conform",
+        "engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc", "conform",
+        "calculus",
     ] {
         let tree = cargo(&[
             "tree",
