@@ -367,7 +367,7 @@ impl Place<'_> {
                     .iter()
                     .map(|line| Line { burst: &line.burst - &bucket.burst, rate: line.rate.clone() });
                 let lowered = Arrival::new(lowered.collect()).unwrap_or_else(Arrival::nothing);
-                let wait = wait_for_tokens(&lowered, &bucket.rate).ok_or_else(slow)?;
+                let wait = wait_for_tokens(&lowered, &bucket.granted).ok_or_else(slow)?;
                 delay = delay.max(wait + &visitor.hop.longest / self.rate());
             }
             Ok(delay + self.rounding())
@@ -469,7 +469,8 @@ impl Place<'_> {
         members: &[&Visitor<'_>],
         delay: &Result<Exact, String>,
     ) -> Option<Arrival> {
-        let fastest = positive(&visitor.hop.shortest / self.rate() - self.rounding());
+        let at_rate = || positive(&visitor.hop.shortest / self.rate() - self.rounding());
+        let fastest = visitor.hop.quickest.clone().unwrap_or_else(at_rate);
         let policed = match self.kind(visitor.hop.node) {
             Kind::Policer(buckets) => curve_of(buckets, &zero()),
             _ => None,

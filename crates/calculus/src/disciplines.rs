@@ -145,7 +145,8 @@ impl<'a> Place<'a> {
         let factor = members.iter().filter_map(|visitor| Some(&visitor.from.as_ref()?.1)).max()?;
         let longest = members.iter().map(|visitor| visitor.hop.longest.clone()).max()?;
         let rate = &server.rate * factor;
-        Some(Arrival::bucket(longest + &rate * &server.rounding, rate))
+        let early = &server.slack * factor + &rate * &server.rounding;
+        Some(Arrival::bucket(longest + early, rate))
     }
 
     /// Returns what the root gets from the line.

@@ -24,6 +24,8 @@ pub struct Server {
     pub propagation: Exact,
     /// Time by which a packet may end late because of rounding.
     pub rounding: Exact,
+    /// Work that may end sooner than at the rate: what a pause saved up, for one.
+    pub slack: Exact,
     /// Packets below the scheduler, the one in service among them; at least 1.
     pub ring: u32,
     /// Queues, the root first, parents before children; children are in the order of the list.
@@ -92,6 +94,8 @@ pub struct Bucket {
     pub burst: Exact,
     /// Rate, a second.
     pub rate: Exact,
+    /// Rate that it grants for certain, less by the rounding of each packet.
+    pub granted: Exact,
 }
 
 /// Flow of packets.
@@ -124,4 +128,7 @@ pub struct Hop {
     pub shortest: Exact,
     /// Work of its longest packet.
     pub longest: Exact,
+    /// Shortest time from the arrival of a packet to the end of its service in seconds; `None`: that of its
+    /// shortest packet at the rate.
+    pub quickest: Option<Exact>,
 }

@@ -74,6 +74,7 @@ fn network(seed: u64) -> (Network, String) {
             rate,
             propagation,
             rounding,
+            slack: ratio(0, 1),
             ring: 1,
             nodes,
             even: true,
@@ -109,6 +110,7 @@ fn network(seed: u64) -> (Network, String) {
                 from_before: one,
                 shortest: length.clone(),
                 longest: length,
+                quickest: None,
             });
         }
         text.push('\n');

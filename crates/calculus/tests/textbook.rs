@@ -14,7 +14,16 @@ fn server(rate: u64, kind: Kind, children: usize) -> Server {
     let mut nodes = vec![Node { name: "root".to_owned(), parent: None, kind }];
     nodes.extend((0..children).map(|_| Node { name: "child".to_owned(), parent: Some(0), kind: Kind::Fifo }));
     let (rate, propagation, rounding) = (ratio(rate, 1), ratio(0, 1), ratio(0, 1));
-    Server { name: "server".to_owned(), rate, propagation, rounding, ring: 1, nodes, even: true }
+    Server {
+        name: "server".to_owned(),
+        rate,
+        propagation,
+        rounding,
+        slack: ratio(0, 1),
+        ring: 1,
+        nodes,
+        even: true,
+    }
 }
 
 /// Returns a flow of packets of `length` bits through these servers and their queues.
@@ -27,6 +36,7 @@ fn flow(length: u64, lines: &[Line], path: &[(usize, usize)]) -> Flow {
         from_before: ratio(1, 1),
         shortest: length.clone(),
         longest: length.clone(),
+        quickest: None,
     };
     Flow {
         name: "flow".to_owned(),
@@ -166,7 +176,7 @@ fn deadlines_are_met_as_far_as_all_fit() {
 #[test]
 fn a_shaper_adds_the_wait_for_tokens_and_a_policer_lowers_the_burst() {
     // 6000 bits at once through a bucket of 2000 bits and 1000 bit/s, then 8000 bit/s: 4 s for tokens, then 1000 bits.
-    let bucket = || vec![Bucket { burst: ratio(2000, 1), rate: ratio(1000, 1) }];
+    let bucket = || vec![Bucket { burst: ratio(2000, 1), rate: ratio(1000, 1), granted: ratio(1000, 1) }];
     let flows = || vec![flow(1000, &[line(6000, 500)], &[(0, 0), (1, 0)])];
     let servers = |kind| vec![server(8000, kind, 0), server(8000, Kind::Fifo, 0)];
     let network = Network { servers: servers(Kind::Shaper(bucket())), flows: flows() };

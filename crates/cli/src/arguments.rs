@@ -89,6 +89,14 @@ Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one
 
 Each step is a decision, that is, a dequeue of the port's queues, or a drop. --until drop, mark and late show the steps before the event, and the event; a time shows the last ones before it. The chosen row of a table has a `>`. Sentences and tables name queues and flows as the scenario does, and a packet by its number in its flow.")]
     Step(Step),
+    /// Proves bounds on the delays of flows, step by step, by network calculus; runs nothing
+    #[command(after_help = "Examples:
+  lockgate prove scenarios/voice-beside-bulk.toml
+  lockgate prove home.toml --flow voice
+  lockgate prove home.toml --set port.router:modem.root=priority --json
+
+A bound holds for all traffic within the envelopes: [flow.NAME.envelope], or what `gap`, `rate`, `g711` and `replay` send at most. What has no bound says why: TCP, a discipline without theorem, a cycle of queues, more traffic than the line carries. `proven = true` in an `[[expect]]` demands a bound; flow.NAME.owd.bound is a metric.")]
+    Prove(Prove),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
     #[command(after_help = "Examples:
   lockgate set port.home:server.queue.voice.limit=20p
@@ -372,6 +380,24 @@ pub(crate) struct Step {
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// Prints the steps as JSON: quantities with unit, number and text
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Prove {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    /// Flow whose derivation is shown; may be repeated [default: all, if they are few]
+    #[arg(long = "flow", value_name = "NAME")]
+    pub(crate) flows: Vec<String>,
+    /// Sets a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Memory limit of the scenario, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Prints the bounds and derivations as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

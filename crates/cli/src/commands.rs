@@ -17,6 +17,7 @@ mod largest;
 pub(crate) mod list;
 mod man;
 mod new;
+mod prove;
 mod receive;
 mod reproduce;
 mod rollback;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::New(new)) => new::new(new),
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Watch(watch)) => watch::watch(watch),
+        Some(Command::Prove(arguments)) => prove::prove(arguments),
         Some(Command::Step(arguments)) => step::step(arguments),
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),

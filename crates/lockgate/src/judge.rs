@@ -4,7 +4,7 @@ use lockgate_measure::recording::Recording;
 use lockgate_measure::summary::{self, Summary};
 use lockgate_scenario::Scenario;
 
-use crate::{Error, ties};
+use crate::{Error, proof, ties};
 
 /// Returns the summary of the runs of a scenario, with its judged expectations.
 ///
@@ -14,6 +14,8 @@ pub fn summarise(scenario: &Scenario, recordings: &[Recording]) -> Result<Summar
     let mut summary = summary::summarise(recordings);
     let ties = ties::warnings(scenario, &summary);
     summary.warnings.extend(ties);
+    let seeds: Vec<_> = recordings.iter().map(|recording| recording.seed).collect();
+    proof::add(scenario, &mut summary, &seeds);
     judge(scenario, &mut summary)?;
     Ok(summary)
 }

@@ -49,6 +49,7 @@ mod live;
 pub mod memory;
 #[cfg(feature = "compare")]
 pub mod plans;
+pub mod proof;
 mod read;
 pub mod report;
 #[cfg(feature = "results")]

@@ -104,7 +104,12 @@ impl Planned {
         if let Some(curves) = curves {
             curves.add(task, &recording);
         }
-        let summary = lockgate_measure::summarise(&[recording]);
+        let seed = recording.seed;
+        let mut summary = lockgate_measure::summarise(&[recording]);
+        // The scenario was read before its run.
+        if let Ok(scenario) = self.source.scenario(task, &self.plan.metrics) {
+            crate::proof::add(&scenario, &mut summary, &[seed]);
+        }
         Ok((row(&summary, &self.plan.metrics)?, Wait::longest(&summary)))
     }
 }

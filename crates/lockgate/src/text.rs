@@ -9,6 +9,7 @@ mod grid;
 mod largest;
 mod lines;
 mod list;
+mod proof;
 mod queues;
 #[cfg(feature = "plans")]
 mod reproduction;
@@ -25,6 +26,7 @@ pub use largest::largest;
 pub use lines::Lines;
 pub use list::list;
 pub use lockgate_scenario::diagnostic::visible;
+pub use proof::{bounds, buffers, derivation};
 pub use queues::queues;
 #[cfg(feature = "plans")]
 pub use reproduction::{overview, reproduction, reproduction_cost};

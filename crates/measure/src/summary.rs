@@ -19,7 +19,7 @@ mod without;
 mod worst;
 
 pub use build::summarise;
-pub use expectation::{Bound, Criterion, Expectation, Expected, MembersHeld};
+pub use expectation::{BOUND, Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
 pub use phases::{PhaseSummary, values_by_phase};
@@ -168,6 +168,13 @@ pub struct FlowSummary {
     pub reordered_ratio: Option<f64>,
     /// One-way delay (RFC 7679), in seconds.
     pub owd_s: Distribution,
+    /// Bound on the one-way delay that network calculus proves for all traffic within the envelopes, in
+    /// seconds; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owd_bound_s: Option<f64>,
+    /// Reason why there is no such bound; absent with one, and if none was sought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_bound: Option<String>,
     /// Part of the one-way delay spent waiting in queues, in seconds.
     pub queueing_s: Distribution,
     /// Part of the one-way delay spent in transmission on links and in service at routers, in seconds.

@@ -9,6 +9,7 @@
 
 pub(crate) mod alerts;
 pub(crate) mod changes;
+mod envelope;
 pub(crate) mod expects;
 mod files;
 mod flows;

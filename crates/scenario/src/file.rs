@@ -408,6 +408,10 @@ pub(crate) struct FlowTable {
     /// age from it.
     #[serde(default)]
     pub(crate) initial_sequence: Option<InitialSequence>,
+    /// What the flow may send at most, for proofs (`lockgate prove`); by default derived from its traffic, if
+    /// that has such a limit.
+    #[serde(default)]
+    pub(crate) envelope: Option<EnvelopeTable>,
     /// Source port; by default one from 49152 on. The members of a group count up from it.
     #[serde(default)]
     pub(crate) source_port: Option<u16>,
@@ -445,6 +449,35 @@ pub(crate) struct FlowTable {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub(crate) count: Option<u32>,
+}
+
+/// What a flow may send at most: in any interval of length t, `burst + rate * t` bytes of frames. Traffic that
+/// sends more is reported.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EnvelopeTable {
+    /// Rate of the token bucket; below those of the links on the path.
+    pub(crate) rate: Option<Rate>,
+    /// Depth of the token bucket: bytes that may come at once, at least the longest packet.
+    pub(crate) burst: Option<Bytes>,
+    /// Further token buckets, such as `[{ rate = "1mbit", burst = "30kB" }]`; all hold.
+    pub(crate) buckets: Vec<BucketTable>,
+    /// Peak rate: another bucket, as deep as the longest packet.
+    pub(crate) peakrate: Option<Rate>,
+    /// Length of its shortest frame; by default as the traffic says, or else `1B`.
+    pub(crate) shortest: Option<Bytes>,
+    /// Length of its longest frame; by default as the traffic says, or else the smallest burst.
+    pub(crate) longest: Option<Bytes>,
+}
+
+/// A further token bucket of an envelope.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BucketTable {
+    /// Rate of the token bucket.
+    pub(crate) rate: Rate,
+    /// Depth of the token bucket.
+    pub(crate) burst: Bytes,
 }
 
 /// A change during the run.
@@ -500,6 +533,10 @@ pub(crate) struct ExpectTable {
     #[serde(default)]
     #[schemars(schema_with = "grades")]
     pub(crate) grade: Option<Grade>,
+    /// If true, the delay must be proven to satisfy the bound for all traffic within the envelopes
+    /// (`lockgate prove`), not only measured. The metric is a one-way delay of flows, such as `flow.call.owd.max`.
+    #[serde(default)]
+    pub(crate) proven: bool,
 }
 
 /// Returns the schema of the grades that bound something: every line has the worst or a better one.

@@ -11,8 +11,8 @@ use crate::application::{Ftp, Pages};
 use crate::check::alerts::AlertTable;
 use crate::check::policy::RouterTable;
 use crate::file::{
-    ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock, NodeTable, PortTable, QueueTable,
-    RecordTable, ServiceTable, Top, VaryTable,
+    BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock,
+    NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top, VaryTable,
 };
 use crate::reference::{Parameter, parameters};
 
@@ -74,6 +74,8 @@ pub fn tables() -> Vec<TableReference> {
         flow,
         table::<BurstsConfig>("bursts", "bursts = { … } of a flow", ""),
         table::<ReplayConfig>("replay", "replay = { … } of a flow", ""),
+        table::<EnvelopeTable>("envelope", "[flow.NAME.envelope]", ""),
+        table::<BucketTable>("bucket", "buckets = [{ … }] of an envelope", ""),
         table::<Pages>("pages", "pages = { … } of a flow", ""),
         table::<Ftp>("ftp", "ftp = { … } of a flow", ""),
         table::<ChangeTable>("change", "[[change]]", CHANGE_NOTES),

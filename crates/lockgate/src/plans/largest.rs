@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use lockgate_experiment::Error as ExperimentError;
 use lockgate_experiment::tune::{Constraint, Largest, largest};
 use lockgate_measure::metric::{MetricError, Quantity};
+use lockgate_measure::recording::Recording;
 use lockgate_scenario::Scenario;
 use serde_json::{Value, json};
 
@@ -88,8 +89,10 @@ impl LargestSearch {
             return Ok(None);
         }
         let quantity = Quantity::parse(&self.constraint.path).map_err(PlanError::NotAMetric)?;
-        let value = |recording| {
-            let summary = lockgate_measure::summarise(&[recording]);
+        let value = |recording: Recording| {
+            let seed = recording.seed;
+            let mut summary = lockgate_measure::summarise(&[recording]);
+            crate::proof::add(scenario, &mut summary, &[seed]);
             let mut each = quantity.addresses().map(|address| summary.metric(&address.to_string()));
             let less = |of: Option<f64>, value: Result<f64, MetricError>| {
                 value.map(|value| Some(of.map_or(value, |of| of - value)))

@@ -100,7 +100,10 @@ impl Source {
         stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Option<Row>, Error> {
         let Some(recording) = self.record(task, addresses, stop)? else { return Ok(None) };
-        Ok(Some(row(&lockgate_measure::summarise(&[recording]), addresses)?))
+        let seed = recording.seed;
+        let mut summary = lockgate_measure::summarise(&[recording]);
+        crate::proof::add(&*self.scenario(task, addresses)?, &mut summary, &[seed]);
+        Ok(Some(row(&summary, addresses)?))
     }
 
     /// Returns the scenario of a task, whose runs observe the parts that `addresses` name.

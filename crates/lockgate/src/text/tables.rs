@@ -181,6 +181,7 @@ fn flows(summary: &Summary, lines: &mut Lines) {
     let mut left_out = 0;
     // Packets under way at the end are neither received nor lost; their column is shown if there are any.
     let inside = summary.flows.values().any(|flow| flow.inside_packets > 0);
+    let proven = summary.flows.values().any(|flow| flow.owd_bound_s.is_some());
     for (name, flow) in &summary.flows {
         if is_one_of_many(name, summary) {
             left_out += 1;
@@ -195,14 +196,15 @@ fn flows(summary: &Summary, lines: &mut Lines) {
             figures::seconds(flow.owd_s.p50),
             figures::seconds(flow.owd_s.p99),
             figures::seconds(flow.owd_s.max),
-            figures::seconds(flow.queueing_s.p99),
-            figures::seconds(flow.jitter_rfc3550_s),
         ]);
+        row.extend(proven.then(|| figures::seconds(flow.owd_bound_s)));
+        row.extend([figures::seconds(flow.queueing_s.p99), figures::seconds(flow.jitter_rfc3550_s)]);
         rows.add(FlowTable::Delays.badness(flow), row);
     }
     let mut header = vec![("flow", 0), ("sent", 6), ("received", 8), ("lost", 7)];
     header.extend(inside.then_some(("under way", 9)));
     header.extend([("loss", 1), ("throughput", 0), ("owd p50", 2), ("p99", 0), ("max", 3)]);
+    header.extend(proven.then_some(("proven", 2)));
     header.extend([("queueing p99", 4), ("jitter RFC3550", 5)]);
     rows.add_to(lines, "flows", &header);
     if left_out > 0 {

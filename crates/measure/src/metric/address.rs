@@ -130,7 +130,10 @@ impl Address {
         let [name, rest @ ..] = rest else {
             return Err(unknown(path, format!("it ends before a metric: {}", allowed(about)), None));
         };
-        let Some(metric) = Metric::named(about, name) else {
+        // A name of two words, such as `owd.bound`.
+        let long = rest.first().and_then(|second| Metric::named(about, &format!("{name}.{second}")));
+        let rest = if long.is_some() { &rest[1..] } else { rest };
+        let Some(metric) = long.or_else(|| Metric::named(about, name)) else {
             let known = Metric::of(about).map(|metric| metric.name);
             let best = nearest(name, known);
             return Err(unknown(path, format!("`{name}` is not one of {}", allowed(about)), best));
@@ -303,6 +306,7 @@ mod tests {
             ("flow.voice.owd.p99", Unit::Seconds),
             ("flow.\"a.b\".throughput", Unit::BitsPerSecond),
             ("flow.web/1.loss", Unit::Ratio),
+            ("flow.voice.owd.bound", Unit::Seconds),
             ("flow.voice.jitter_rfc3550", Unit::Seconds),
             ("port.home:server.queue.voice.sojourn.p95", Unit::Seconds),
             ("port.home:server.queue.link.dropped_packets", Unit::Packets),

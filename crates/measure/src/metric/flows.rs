@@ -8,7 +8,7 @@ use super::series::{Fold, Series, Values, bits, counts, of, seconds, tcp};
 use super::{Metric, OverMembers, Unit};
 
 /// Metrics of flows, in the order of `summary.json`.
-pub(super) const FLOWS: [Metric; 35] = [
+pub(super) const FLOWS: [Metric; 36] = [
     Metric {
         name: "owd",
         unit: Unit::Seconds,
@@ -24,6 +24,19 @@ pub(super) const FLOWS: [Metric; 35] = [
         values: Some(Values::Flow(|flow| Some(&flow.delays().owd))),
         over_members: Some(OverMembers { rank: 0, statistics: &[P99, Max, P50, Mean] }),
         parts: true,
+    },
+    Metric {
+        name: "owd.bound",
+        unit: Unit::Seconds,
+        better: Some(Lower),
+        source: "Le Boudec and Thiran, Network Calculus, 2001",
+        definition: "bound on the one-way delay that `lockgate prove` derives: it holds for all traffic within the \
+             envelopes, whatever the run; none for TCP, and where no theorem is known",
+        read: Read::Flow(Of::Value(|flow| seen(flow.owd_bound_s))),
+        series: &[],
+        values: None,
+        over_members: Some(OverMembers { rank: 8, statistics: &[] }),
+        parts: false,
     },
     Metric {
         name: "queueing",

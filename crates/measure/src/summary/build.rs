@@ -139,6 +139,8 @@ fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
         ],
     };
     FlowSummary {
+        owd_bound_s: None,
+        no_bound: None,
         sent_packets: totals.sent.packets,
         sent_bytes: totals.sent.bytes.0,
         received_packets: totals.received.packets,

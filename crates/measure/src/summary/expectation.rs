@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 use super::Summary;
 use crate::bufferbloat::Grade;
 use crate::intervals::Interval;
-use crate::metric::{Address, MetricError, Quantity};
+use crate::metric::{Address, Metric, MetricError, Quantity, Subject, SubjectKind};
+
+/// Metric that an expectation with `proven` judges.
+pub const BOUND: &str = "owd.bound";
 
 /// A bound on a metric, in its base unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -81,9 +84,20 @@ pub struct Expected {
     pub held_by: Option<f64>,
     /// Worst grade of a line under load that the bounds permit, if they are given as a grade.
     pub grade: Option<Grade>,
+    /// True if the bound of the proof must satisfy the bounds, instead of what was measured. `that` is a
+    /// one-way delay of flows.
+    pub proven: bool,
 }
 
 impl Expected {
+    /// Returns the address that is judged: for a delay that must be proven, its bound.
+    fn judged(&self, address: Address) -> Address {
+        match Metric::named(SubjectKind::Flow, BOUND).filter(|_| self.proven) {
+            Some(metric) => Address { metric, statistic: None, during: None, ..address },
+            None => address,
+        }
+    }
+
     /// Returns by how much `value` misses the bounds; negative if it holds.
     fn excess(&self, value: f64) -> f64 {
         let of = |bound: &Bound| match *bound {
@@ -172,6 +186,9 @@ pub struct Expectation {
     /// runs, those of the run in which the smallest share does. `value` is that of the member that decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub members: Option<MembersHeld>,
+    /// Reason why the bound on the delay that it judges cannot be proven; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_bound: Option<String>,
     /// Value of the metric; of several runs, their mean; `null` if one of them observed nothing.
     pub value: Option<f64>,
     /// Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -214,6 +231,7 @@ impl Expectation {
             between: None,
             grade: expected.grade,
             members: None,
+            no_bound: None,
             value,
             half_width,
             values,
@@ -257,8 +275,8 @@ impl Summary {
         if quantity.less.is_some() {
             return self.expect_difference(&quantity, expected);
         }
-        let address = quantity.of;
-        let value = match self.metric(&expected.that) {
+        let address = expected.judged(quantity.of);
+        let value = match self.metric(&address.to_string()) {
             Ok(value) => Some(value),
             Err(MetricError::Empty { .. }) => None,
             Err(unknown) => return Err(unknown),
@@ -278,10 +296,18 @@ impl Summary {
             }
             None => vec![value; (self.runs as usize).max(1)],
         };
-        let expectation = Expectation::judge(&Expected { that, ..expected.clone() }, values);
+        let mut expectation = Expectation::judge(&Expected { that, ..expected.clone() }, values);
         let holds = expectation.holds;
+        expectation.no_bound = self.no_bound(&address);
         self.expect.push(expectation);
         Ok(holds)
+    }
+
+    /// Returns why there is no proof of a flow's delay.
+    fn no_bound(&self, address: &Address) -> Option<String> {
+        let Subject::Flow(name) = &address.subject else { return None };
+        let flow = self.flows.get(name).filter(|_| address.metric.name == BOUND && !address.is_many())?;
+        flow.no_bound.clone()
     }
 
     /// Checks an expectation on the difference of two metrics.

@@ -246,6 +246,9 @@ fn measured(expect: &Expectation) -> String {
         );
     }
     let value = value(expect);
+    if let Some(why) = &expect.no_bound {
+        return format!("{subject} has no bound: {why}; wanted {}", short_bounds(expect));
+    }
     if expect.value.is_none() {
         return format!("{subject} was not observed, wanted {}", short_bounds(expect));
     }

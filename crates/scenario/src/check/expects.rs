@@ -141,6 +141,9 @@ impl Checker<'_> {
             }
             Some(fraction)
         });
+        if table.proven {
+            self.check_proven(&table.that, &bounds, place);
+        }
         let is_valid = self.problems.len() == noted;
         is_valid.then_some(Expected {
             that: table.that,
@@ -150,7 +153,27 @@ impl Checker<'_> {
             line: None,
             held_by,
             grade: table.grade,
+            proven: table.proven,
         })
+    }
+
+    /// Checks that what must be proven is an upper bound on a delay of flows.
+    fn check_proven(&mut self, that: &str, bounds: &[Bound], place: TableLocation<'_, '_>) {
+        let is_delay = Quantity::parse(that).is_ok_and(|quantity| {
+            let address = &quantity.of;
+            let named = ["owd", "owd.bound"].contains(&address.metric.name);
+            quantity.less.is_none() && named && address.during.is_none()
+        });
+        let is_upper = bounds.iter().all(|bound| matches!(bound, Bound::Below(_) | Bound::AtMost(_)));
+        if is_delay && is_upper {
+            return;
+        }
+        let wrong =
+            if is_delay { "a proof bounds a delay from above" } else { "only delays of flows are proven" };
+        let problem = Problem::new(place.value("proven"), wrong);
+        self.note(
+            problem.help("write `that = \"flow.call.owd.max\"`, `at_most = \"20ms\"` and `proven = true`"),
+        );
     }
 
     /// Returns the bound of a grade.

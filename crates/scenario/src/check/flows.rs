@@ -230,6 +230,7 @@ fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
     control.ftp = None;
     control.echo = false;
     control.voice = None;
+    control.envelope = None;
     if let Transport::Tcp(model) = &mut control.transport {
         model.application = Application::Control { of };
     }
@@ -245,6 +246,7 @@ fn returning(flow: &Flow, place: usize) -> Flow {
         to: flow.from,
         echo: false,
         voice: None,
+        envelope: None,
         transport: match flow.transport {
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Transport::TcpReturn { of: place },
             Transport::Udp | Transport::UdpReturn { .. } => Transport::UdpReturn { of: place },
@@ -346,6 +348,7 @@ impl Checker<'_> {
             }
         });
         let mark = table.mark.map_or(0, |mark| mark.value);
+        let envelope = traffic.as_ref().and_then(|traffic| self.envelope(&table, place, transport, traffic));
         let flow = ends.zip(fields).zip(traffic).map(|(([from, to], fields), traffic)| Flow {
             name: name.to_owned(),
             from,
@@ -363,6 +366,7 @@ impl Checker<'_> {
             ftp: table.ftp,
             echo: table.echo,
             voice,
+            envelope,
         });
         let count = table.count.or(listed.as_ref().map(|listed| listed.len() as u32));
         Read { count, flow: flow.filter(|_| self.problems.len() == noted), listed, mark }

@@ -56,6 +56,7 @@ impl Checker<'_> {
             let links: Vec<_> = network.links.iter().flatten().map(|link| link.ends).collect();
             network.routes = Routes::new(network.nodes.len(), &links, ends);
             self.check_routes(table, &network, &flows);
+            self.check_envelopes(table, &network, &flows);
             self.warn_parallel(table, &network);
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
@@ -76,6 +77,7 @@ impl Checker<'_> {
             self.warn_repeated(table, network, end);
             self.warn_late(table, flows, end);
             self.warn_traffic(table, flows, end);
+            self.warn_excess(table, flows, end);
         }
         let top = top.filter(|_| self.problems.is_empty())?;
         Some(Scenario {

@@ -5,6 +5,7 @@ use lockgate_engine::units::{Bytes, Duration};
 use lockgate_traffic::Law;
 
 use crate::application::{Codec, Ftp};
+use crate::envelope::Envelope;
 use crate::tcp::TcpModel;
 use crate::traffic::Traffic;
 
@@ -43,6 +44,8 @@ pub struct Flow {
     pub echo: bool,
     /// Codec, if the flow is one direction of a call.
     pub voice: Option<Codec>,
+    /// What it sends at most, if the file states it.
+    pub envelope: Option<Envelope>,
 }
 
 /// Transport of a flow.

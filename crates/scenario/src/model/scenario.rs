@@ -4,6 +4,7 @@ use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use lockgate_measure::metric::{During, Quantity, Subject};
 use lockgate_measure::recording::Detail;
+use lockgate_measure::summary::BOUND;
 
 use super::flow::Flow;
 use super::network::{Link, NodeModel, PortModel};
@@ -89,6 +90,15 @@ impl Scenario {
     /// run is known only if that is said before. Ignores what is no metric.
     pub fn observe<'a>(&mut self, paths: impl IntoIterator<Item = &'a str>) {
         self.wanted.extend(paths.into_iter().filter_map(|path| Quantity::parse(path).ok()));
+    }
+
+    /// Returns true if an expectation or a caller asks for the bound of a delay.
+    pub fn wants_bounds(&self) -> bool {
+        let is_bound = |quantity: &Quantity| quantity.addresses().any(|address| address.metric.name == BOUND);
+        let expected = |expect: &Expected| {
+            expect.proven || Quantity::parse(&expect.that).is_ok_and(|one| is_bound(&one))
+        };
+        self.expects.iter().any(expected) || self.wanted.iter().any(is_bound)
     }
 
     /// Returns each observed part of the run with a subject of which a metric is wanted in it.

@@ -184,6 +184,15 @@ pub(crate) fn model(name: &str, rate: Option<Rate>) -> Result<Model, Invalid> {
     }
 }
 
+/// Returns the traffic that the profile `name` stands for; `None` if it is not known or not made of gaps and
+/// sizes.
+pub fn written_out(name: &str, rate: Option<Rate>) -> Option<TrafficConfig> {
+    match model(name, rate).ok()? {
+        Model::WrittenOut(config) => Some(*config),
+        Model::Video(_) => None,
+    }
+}
+
 /// Returns the names as a schema.
 pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
     let names = descriptions().into_iter();

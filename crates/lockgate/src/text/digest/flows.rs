@@ -74,10 +74,10 @@ fn grid(summary: &Summary, rows: &[Row<'_>], curves: Option<Vec<Curve>>) -> Grid
     if let Some((_, most)) = &curves {
         columns.push(Column::name(&format!("delay ≤ {}", figures::seconds(Some(*most)))).rank(4));
     }
+    columns.extend([Column::number("p50").rank(1), Column::number("p99"), Column::number("max").rank(5)]);
+    let is_proven = rows.iter().any(|row| row.worst(|flow| flow.owd_bound_s).is_some());
+    columns.extend(is_proven.then(|| Column::number("proven")));
     columns.extend([
-        Column::number("p50").rank(1),
-        Column::number("p99"),
-        Column::number("max").rank(5),
         Column::number("queueing p99").rank(6),
         Column::number("jitter").rank(7),
         Column::number("loss").rank(2),
@@ -97,10 +97,9 @@ fn grid(summary: &Summary, rows: &[Row<'_>], curves: Option<Vec<Curve>>) -> Grid
         let share = (sent > 0).then(|| lost as f64 / sent as f64);
         let rate = row.flows.iter().filter_map(|flow| flow.throughput_bps).reduce(|one, other| one + other);
         let time = |of: fn(&FlowSummary) -> Option<f64>| Cell::from(figures::seconds(row.worst(of)));
+        cells.extend([time(|flow| flow.owd_s.p50), time(|flow| flow.owd_s.p99), time(|flow| flow.owd_s.max)]);
+        cells.extend(is_proven.then(|| Cell::from(figures::seconds(row.bound()))));
         cells.extend([
-            time(|flow| flow.owd_s.p50),
-            time(|flow| flow.owd_s.p99),
-            time(|flow| flow.owd_s.max),
             time(|flow| flow.queueing_s.p99),
             time(|flow| flow.jitter_rfc3550_s),
             figures::ratio(share).into(),
@@ -120,6 +119,11 @@ impl Row<'_> {
             1 => self.name.to_owned(),
             members => format!("{} ×{members}", self.name),
         }
+    }
+
+    /// Returns the bound that holds for all of its flows; `None` if one has none.
+    fn bound(&self) -> Option<f64> {
+        self.flows.iter().map(|flow| flow.owd_bound_s).reduce(|one, other| Some(one?.max(other?))).flatten()
     }
 
     /// Returns the largest value of its flows.

@@ -1,0 +1,186 @@
+//! Proofs: bounds on the delays of flows and the backlogs of queues that hold for all traffic within its
+//! envelopes, by network calculus.
+//!
+//! ```text
+//! Scenario -> servers and flows (proof/network) -> lockgate_calculus::analyse -> Proof
+//!               trees of queues (proof/queues)
+//! ```
+//!
+//! A bound includes what a simulation has: store and forward, propagation, the overhead of frames, device
+//! rings, a port's own rate, processors of routers, rounding to picoseconds. What has no theorem has no bound,
+//! and a reason.
+
+mod network;
+mod queues;
+
+use lockgate_calculus::{Bounds, Derivation, Exact, Network, QueueBound, Step, analyse, to_f64};
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::{Bytes, Instant, Limit};
+use lockgate_measure::summary::Summary;
+use lockgate_scenario::{Envelope, Scenario, TokenBucket, Transport};
+use serde_json::{Map, Value, json};
+
+/// Limit on the flows of a proof.
+const MOST_FLOWS: usize = 20_000;
+
+/// Limit on the queues of a port of a proof: each is compared with all others.
+const MOST_QUEUES: usize = 1000;
+
+/// Proof of a scenario.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// The network of the proof.
+    pub network: Network,
+    /// Its bounds; the flows are those of the scenario.
+    pub bounds: Bounds,
+    /// Limit of each queue in `bounds`.
+    limits: Vec<Option<Limit>>,
+    /// Envelope of each flow.
+    pub envelopes: Vec<Result<Envelope, String>>,
+}
+
+impl Proof {
+    /// Returns the bound on the one-way delay of the flow at this index, in seconds.
+    ///
+    /// # Errors
+    /// The reason why there is none.
+    pub fn delay(&self, flow: usize) -> Result<&Exact, &str> {
+        self.bounds.flows[flow].delay.as_ref().map_err(String::as_str)
+    }
+
+    /// Returns the derivation of the bound of the flow at this index.
+    pub fn derivation(&self, flow: usize) -> &Derivation {
+        &self.bounds.flows[flow].derivation
+    }
+
+    /// Returns each queue with its bound, its name as `port, queue`, the bytes that never overflow, and its
+    /// limit if it may overflow.
+    pub fn queues(&self) -> impl Iterator<Item = (&QueueBound, String, Result<Bytes, &str>, Option<Limit>)> {
+        self.bounds.queues.iter().zip(&self.limits).map(|(bound, limit)| {
+            let server = &self.network.servers[bound.server];
+            let name = format!("{}, {}", server.name, server.nodes[bound.node].name);
+            let bytes = bound.backlog.as_ref().map_err(String::as_str).map(bytes_of);
+            let overflows = limit.filter(|limit| self.overflows(bound, *limit));
+            (bound, name, bytes, overflows)
+        })
+    }
+
+    /// Returns whether a queue may overflow: its bound exceeds its limit, or it has none.
+    fn overflows(&self, bound: &QueueBound, limit: Limit) -> bool {
+        let Ok(bits) = &bound.backlog else { return true };
+        let bytes = bytes_of(bits).0;
+        match limit {
+            Limit::Bytes(limit) => bytes > limit.0,
+            Limit::Packets(limit) => {
+                let flows = self.network.flows.iter().filter(|flow| {
+                    flow.hops.iter().any(|hop| (hop.server, hop.node) == (bound.server, bound.node))
+                });
+                let shortest = flows.map(|flow| bytes_of(&flow.shortest).0).min().unwrap_or(1).max(1);
+                bytes.div_ceil(shortest) > limit.0
+            }
+        }
+    }
+}
+
+/// Returns frame bits as whole bytes, rounded up.
+pub fn bytes_of(bits: &Exact) -> Bytes {
+    let bytes = (bits / lockgate_calculus::ratio(8, 1)).ceil().to_integer();
+    Bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+}
+
+/// Proves what can be proven of a scenario.
+pub fn prove(scenario: &Scenario) -> Proof {
+    let model = network::model(scenario);
+    let bounds = analyse(&model.network);
+    let limit = |bound: &QueueBound| model.limits.get(bound.server)?.get(bound.node).copied().flatten();
+    let limits = bounds.queues.iter().map(limit).collect();
+    Proof { network: model.network, bounds, limits, envelopes: model.envelopes }
+}
+
+/// Returns why a scenario is too large for a proof.
+pub fn too_large(scenario: &Scenario) -> Option<String> {
+    let queues = scenario.ports.iter().map(|port| port.tree.queues().len()).max().unwrap_or(0);
+    if scenario.flows.len() > MOST_FLOWS {
+        return Some(format!(
+            "a proof has at most {MOST_FLOWS} flows, and here are {}",
+            scenario.flows.len()
+        ));
+    }
+    (queues > MOST_QUEUES)
+        .then(|| format!("a proof has at most {MOST_QUEUES} queues a port, and here are {queues}"))
+}
+
+/// Adds the bounds of the flows to the summary of runs, if an expectation or a caller asks for one, or the file
+/// states an envelope.
+///
+/// A flow that sends more than the envelope that its file states, in one of the runs, has no bound.
+pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
+    let has_envelopes = scenario.flows.iter().any(|flow| flow.envelope.is_some());
+    if !(scenario.wants_bounds() || has_envelopes) {
+        return;
+    }
+    if let Some(why) = too_large(scenario) {
+        summary.flows.values_mut().for_each(|flow| flow.no_bound = Some(why.clone()));
+        return;
+    }
+    let proof = prove(scenario);
+    for (index, flow) in scenario.flows.iter().enumerate() {
+        let excess = seeds.iter().find_map(|seed| excess(scenario, index, *seed));
+        let Some(results) = summary.flows.get_mut(&flow.name) else { continue };
+        let bound = match (&excess, proof.delay(index)) {
+            (Some(excess), _) => Err(excess.clone()),
+            (None, bound) => bound.map(to_f64).map_err(str::to_owned),
+        };
+        results.owd_bound_s = bound.as_ref().ok().copied();
+        results.no_bound = bound.err();
+        summary.warnings.extend(excess.map(|excess| format!("flow `{}` {excess}", flow.name)));
+    }
+}
+
+/// Says how a flow exceeds its stated envelope in the run with `seed`. Reading the file has said so of seed 1.
+pub(crate) fn excess(scenario: &Scenario, index: usize, seed: Seed) -> Option<String> {
+    let flow = &scenario.flows[index];
+    let envelope = flow.envelope.as_ref().filter(|_| flow.transport == Transport::Udp)?;
+    let end = scenario.end().since(Instant::ZERO + flow.start);
+    envelope.excess(flow.emissions(seed, end)).map(|excess| excess.to_string())
+}
+
+/// Returns the bounds and derivations of a scenario as a document: delays in seconds, backlogs in bytes.
+pub fn document(scenario: &Scenario, proof: &Proof) -> Value {
+    let step = |step: &Step| {
+        let server = &proof.network.servers[step.server];
+        json!({
+            "server": server.name,
+            "queue": server.nodes[step.node].name,
+            "theorem": step.theorem.name(),
+            "source": step.theorem.source(),
+            "delay_s": step.delay.as_ref().ok().map(to_f64),
+            "no_bound": step.delay.as_ref().err(),
+            "propagation_s": to_f64(&server.propagation),
+        })
+    };
+    let flow = |(index, flow): (usize, &lockgate_scenario::Flow)| {
+        let derivation = proof.derivation(index);
+        let buckets = proof.envelopes[index].as_ref().ok().map(|envelope| {
+            let bucket =
+                |one: &TokenBucket| json!({ "rate_bps": one.rate.as_bits(), "burst_bytes": one.burst.0 });
+            envelope.buckets.iter().map(bucket).collect::<Vec<_>>()
+        });
+        let bound = json!({
+            "owd_bound_s": proof.delay(index).ok().map(to_f64),
+            "no_bound": proof.delay(index).err(),
+            "envelope": buckets,
+            "total_flow_s": derivation.total.as_ref().map(to_f64),
+            "separate_flow_s": derivation.separate.as_ref().map(to_f64),
+            "steps": derivation.steps.iter().map(step).collect::<Vec<_>>(),
+        });
+        (flow.name.clone(), bound)
+    };
+    let flows: Map<String, Value> = scenario.flows.iter().enumerate().map(flow).collect();
+    let queue = |(_, name, bytes, overflows): (&QueueBound, String, Result<Bytes, &str>, Option<Limit>)| {
+        let limit = json!({ "backlog_bytes": bytes.ok().map(|bytes| bytes.0), "no_bound": bytes.err(), "may_overflow": overflows.is_some() });
+        (name, limit)
+    };
+    let queues: Map<String, Value> = proof.queues().map(queue).collect();
+    json!({ "flows": flows, "queues": queues })
+}
