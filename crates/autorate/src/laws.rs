@@ -42,6 +42,12 @@ pub trait Config {
     fn check(&self) -> Result<(), Unfit>;
 }
 
+/// Visitor of all laws.
+pub trait Visitor {
+    /// Takes what a law declares of itself, with the type of its parameters.
+    fn visit<C: Config + JsonSchema>(&mut self, about: About);
+}
+
 /// A parameter out of its range.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
@@ -101,6 +107,11 @@ macro_rules! laws {
             pub fn create(self, parameters: &Parameters, bounds: Bounds) -> Box<dyn Step> {
                 match self { $(Self::$Law => Box::new($module::$Law::new(&parameters.$module, bounds)),)* }
             }
+        }
+
+        /// Shows a visitor what each law declares, with the type of its parameters.
+        pub fn visit(visitor: &mut impl Visitor) {
+            $(visitor.visit::<$module::Config>($module::ABOUT);)*
         }
 
         impl Parameters {

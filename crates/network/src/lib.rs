@@ -59,7 +59,7 @@ pub use build::{build_routers, build_sources};
 pub use failure::Failure;
 pub use hops::{Hop, Hops, NextHop};
 pub use link::Link;
-pub use network_core::{Arrival, Handover, NetworkCore, Part, Renewal, Runtime};
+pub use network_core::{Arrival, Handover, NetworkCore, Part, Passage, Renewal, Runtime, Tap};
 pub use paths::{path, propagation};
 pub use router::Router;
 pub use run_setup::{flow_setups, observed_parts};

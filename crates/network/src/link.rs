@@ -103,6 +103,11 @@ impl Flying {
         }
     }
 
+    /// Returns the arrival of the newest packet; never if there is none.
+    fn newest_arrival(&self) -> Instant {
+        self.rest.back().map_or(self.next, |behind| behind.arrival)
+    }
+
     fn newest(&self) -> Option<&Packet> {
         self.rest.back().map(|behind| &behind.packet).or(self.first.as_ref())
     }
@@ -493,6 +498,21 @@ impl Link {
     /// Returns the newest packet in flight.
     pub fn newest(&self) -> Option<&Packet> {
         self.flying.newest()
+    }
+
+    /// Returns the arrival of the newest packet in flight.
+    pub(crate) fn newest_arrival(&self) -> Instant {
+        self.flying.newest_arrival()
+    }
+
+    /// Returns the bits that its trace has offered before `now`; `None` if it has a rate.
+    pub fn offered_bits(&self, now: Instant) -> Option<f64> {
+        self.trace.as_ref().map(|trace| trace.offered_bits(now))
+    }
+
+    /// Returns its rate, without that of its port; zero if it has a trace.
+    pub fn line_rate(&self) -> Rate {
+        Rate::from_bits(self.serialiser.rate)
     }
 
     /// Re-evaluates the port after a change to it or to the link.

@@ -11,6 +11,7 @@
 mod account;
 mod changes;
 mod parts;
+mod taps;
 
 use lockgate_engine::classify::Headers;
 use lockgate_engine::packet::{FlowId, Packet, Pool};
@@ -31,6 +32,7 @@ use crate::run_setup::run_setup;
 pub use changes::Renewal;
 use parts::Parts;
 pub use parts::{Handover, Part};
+pub use taps::{Passage, Tap};
 
 /// The run that plays a network core: its event schedule, and the data of its packets.
 pub trait Runtime {
@@ -56,6 +58,11 @@ pub trait Runtime {
     /// Returns the fields of the TCP segment of a packet, for its row; `None` if it has none.
     fn segment(&self, packet: &Packet) -> Option<SegmentFields>;
 
+    /// Returns what a router reads of a packet's TCP segment; `None` if it has none.
+    fn passage(&self, _: &Packet) -> Option<Passage> {
+        None
+    }
+
     /// Frees the data that a packet's payload refers to. The packet has left the network.
     fn release(&mut self, packet: &Packet);
 }
@@ -77,7 +84,9 @@ pub struct NetworkCore<R: Runtime> {
     pub at_once: u64,
     /// The run that plays it.
     pub runtime: R,
-    keeps_rows: bool,
+    /// True if the start of each transmission is observed: rows are kept, or there are taps.
+    observes: bool,
+    taps: Vec<Tap>,
     parts: Parts,
     seed: Seed,
     /// Number of changes so far.
@@ -143,7 +152,8 @@ impl<R: Runtime> NetworkCore<R> {
             routers,
             propagation,
             pool: Pool::default(),
-            keeps_rows: recording.packets.is_some(),
+            observes: recording.packets.is_some(),
+            taps: Vec::new(),
             recording,
             at_once: 0,
             runtime,
@@ -153,9 +163,9 @@ impl<R: Runtime> NetworkCore<R> {
         })
     }
 
-    /// True if a row of each packet at each port is recorded.
-    pub fn keeps_rows(&self) -> bool {
-        self.keeps_rows
+    /// True if the start of each transmission is observed: no arrival is handled ahead of its event.
+    pub fn observes(&self) -> bool {
+        self.observes
     }
 
     /// Handles a link's event: a packet arrives at its far end, or its port must be polled, or both.
@@ -182,7 +192,7 @@ impl<R: Runtime> NetworkCore<R> {
         debug_assert!(unrecorded || !link.has_unrecorded(), "drops are recorded when they occur");
         let next = link.next();
         self.runtime.set_link(index, next);
-        if unrecorded | self.keeps_rows {
+        if unrecorded | self.observes {
             self.record_link(index, started, now);
         }
         if let Some(NextHop::Link(next)) = ahead.map(Hop::next) {
@@ -282,7 +292,7 @@ impl<R: Runtime> NetworkCore<R> {
         if after != before {
             self.runtime.set_link(index, after);
         }
-        if unrecorded | self.keeps_rows {
+        if unrecorded | self.observes {
             self.record_link(index, started, now);
         }
     }
@@ -294,7 +304,7 @@ impl<R: Runtime> NetworkCore<R> {
         let (started, flying) = link.serve(now, self.runtime.headers());
         let unrecorded = link.has_unrecorded();
         self.fly_if_started(index, flying);
-        if unrecorded | self.keeps_rows {
+        if unrecorded | self.observes {
             self.record_link(index, started, now);
         }
         let link = &mut self.links[index];
@@ -307,7 +317,7 @@ impl<R: Runtime> NetworkCore<R> {
         let unrecorded = link.has_unrecorded();
         self.fly_if_started(index, flying);
         self.runtime.set_link(index, self.links[index].next());
-        if unrecorded | self.keeps_rows {
+        if unrecorded | self.observes {
             self.record_link(index, started, now);
         }
     }

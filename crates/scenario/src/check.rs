@@ -8,6 +8,7 @@
 //! from those.
 
 pub(crate) mod alerts;
+mod autorate;
 pub(crate) mod changes;
 mod envelope;
 pub(crate) mod expects;

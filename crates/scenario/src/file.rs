@@ -11,6 +11,7 @@
 
 use core::fmt;
 
+use lockgate_autorate::Law;
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::overhead::Framing;
 use lockgate_engine::ring::RingConfig;
@@ -22,6 +23,7 @@ use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
+use crate::line_law::LineLaw;
 use crate::tcp::{Congestion, EcnKey, InitialSequence};
 use crate::values::{
     Address, Amount, Carrier, Drift, Dscp, Endpoint, FlowLabel, Lengths, LinkOverhead, Mark, Name, OneOrMany,
@@ -160,7 +162,8 @@ pub(crate) struct LinkTable {
     #[serde(default)]
     pub(crate) framing: Option<Framing>,
     /// Recorded delivery opportunities instead of a rate: a file for both directions, or
-    /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second.
+    /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second. In place of a
+    /// file, the law of a [generated line](#line): `{ up = { law = "leo", rate = "20mbit" } }`.
     #[serde(default)]
     pub(crate) trace: Option<TraceFiles>,
 }
@@ -168,8 +171,44 @@ pub(crate) struct LinkTable {
 /// The traces of a link's two directions.
 #[derive(Debug, Default)]
 pub(crate) struct TraceFiles {
-    pub(crate) up: Option<String>,
-    pub(crate) down: Option<String>,
+    pub(crate) up: Option<TraceSource>,
+    pub(crate) down: Option<TraceSource>,
+}
+
+/// Source of a trace.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum TraceSource {
+    File(String),
+    Law(LineLaw),
+}
+
+impl<'de> Deserialize<'de> for TraceSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> de::Visitor<'de> for Either {
+            type Value = TraceSource;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a file's name or `{ law = \"…\", rate = \"…\" }`")
+            }
+            fn visit_str<E: de::Error>(self, file: &str) -> Result<TraceSource, E> {
+                Ok(TraceSource::File(file.to_owned()))
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<TraceSource, A::Error> {
+                LineLaw::deserialize(de::value::MapAccessDeserializer::new(map)).map(TraceSource::Law)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for TraceSource {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "TraceSource".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let law = generator.subschema_for::<LineLaw>();
+        json_schema!({ "anyOf": [{ "type": "string" }, law] })
+    }
 }
 
 /// The table form of [`TraceFiles`].
@@ -177,9 +216,9 @@ pub(crate) struct TraceFiles {
 #[serde(deny_unknown_fields, default)]
 struct TraceTable {
     /// Trace from the first node of `between` to the second.
-    up: Option<String>,
+    up: Option<TraceSource>,
     /// Trace from the second node to the first.
-    down: Option<String>,
+    down: Option<TraceSource>,
 }
 
 impl<'de> Deserialize<'de> for TraceFiles {
@@ -191,7 +230,8 @@ impl<'de> Deserialize<'de> for TraceFiles {
                 f.write_str("a file's name or `{ up = \"…\", down = \"…\" }`")
             }
             fn visit_str<E: de::Error>(self, file: &str) -> Result<TraceFiles, E> {
-                Ok(TraceFiles { up: Some(file.to_owned()), down: Some(file.to_owned()) })
+                let file = TraceSource::File(file.to_owned());
+                Ok(TraceFiles { up: Some(file.clone()), down: Some(file) })
             }
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<TraceFiles, A::Error> {
                 let table = TraceTable::deserialize(de::value::MapAccessDeserializer::new(map))?;
@@ -241,6 +281,55 @@ pub(crate) struct PortTable {
     /// Framing of the line behind: `noatm`, `atm` (53 bytes for every 48 begun) or `ptm` (one more for every
     /// 64).
     pub(crate) framing: Option<Framing>,
+}
+
+/// The controller of a port's rate, for a line whose rate moves: it steps the rate by what comes back over the
+/// line. The parameters of each law are in a table of the law's name, such as `brake = { target = "20ms" }`;
+/// those of laws that are not chosen have no effect.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AutorateTable {
+    /// Law that steps the rate; `brake` by default.
+    #[serde(default = "default_law")]
+    pub(crate) law: Law,
+    /// Least rate.
+    pub(crate) min: Rate,
+    /// Largest rate.
+    pub(crate) max: Rate,
+    /// Rate before the first step; by default the `rate` of the port, or else `max`.
+    #[serde(default)]
+    pub(crate) start: Option<Rate>,
+    /// If true, the acknowledgements of TCP that pass the port's node tell the delivered rate and the round
+    /// trip; true by default.
+    #[serde(default = "default_true")]
+    pub(crate) acknowledgements: bool,
+    /// Probes whose round trips tell the delay, such as `{ to = ["a", "b"], every = "1s" }`; none by default.
+    #[serde(default)]
+    pub(crate) probes: Option<Probes>,
+    /// If true, the rate stays, and the steps are only recorded.
+    #[serde(default)]
+    pub(crate) observe_only: bool,
+    /// Link whose capacity `oracle` knows; by default the slowest one behind the port.
+    #[serde(default)]
+    pub(crate) line: Option<String>,
+}
+
+fn default_law() -> Law {
+    Law::Brake
+}
+
+fn default_true() -> bool {
+    true
+}
+
+/// Probes of a line: echo requests to nodes beyond it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Probes {
+    /// Nodes that answer, at most 8.
+    pub(crate) to: Vec<String>,
+    /// Time between two probes of one of them.
+    pub(crate) every: Duration,
 }
 
 /// A device ring: a number of slots, or a table.

@@ -56,6 +56,7 @@ mod file;
 mod files;
 mod inclusion;
 pub mod laboratory;
+mod line_law;
 pub mod model;
 mod nearest;
 pub mod path;

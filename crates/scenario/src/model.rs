@@ -13,6 +13,6 @@ mod network;
 mod scenario;
 
 pub use self::flow::{Flow, Transport};
-pub use self::network::{BackDirection, Link, NodeModel, PortModel, Service};
+pub use self::network::{Autorate, BackDirection, Link, NodeModel, PortModel, Service};
 pub use self::scenario::{Record, Scenario};
 pub use crate::change::Action;

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use lockgate_autorate::Parameters;
 use lockgate_engine::class;
 use lockgate_engine::discipline::{Arity, Discipline, NoShare};
 use lockgate_engine::disciplines::{self, KINDS, Visitor};
@@ -14,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::check::policy::{PolicyTop, RouterTable};
 use crate::file::{
-    ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable, QueueTable,
-    RecordTable, Top, VaryTable,
+    AutorateTable, ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable,
+    QueueTable, RecordTable, Top, VaryTable,
 };
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
@@ -25,6 +26,9 @@ pub fn schema() -> Value {
     let mut port = table::<PortTable>(&mut generator);
     let queue = queue(&mut generator);
     put(&mut port, "queue", named("The queues of the port, by name.", queue));
+    let mut autorate = table::<AutorateTable>(&mut generator);
+    merge(&mut autorate, table::<Parameters>(&mut generator));
+    put(&mut port, "autorate", autorate);
     let mut flow = table::<FlowTable>(&mut generator);
     merge(&mut flow, table::<TrafficConfig>(&mut generator));
     let sections = [

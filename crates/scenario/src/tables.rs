@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use lockgate_autorate::{Parameters, laws};
 use lockgate_traffic::{BurstsConfig, ReplayConfig, TrafficConfig};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
@@ -11,9 +12,10 @@ use crate::application::{Ftp, Pages};
 use crate::check::alerts::AlertTable;
 use crate::check::policy::RouterTable;
 use crate::file::{
-    BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeClock,
-    NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top, VaryTable,
+    AutorateTable, BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable, LinkTable, MatchTable,
+    NodeClock, NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top, VaryTable,
 };
+use crate::line_law::LineLaw;
 use crate::reference::{Parameter, parameters};
 
 /// One table of a scenario file.
@@ -61,14 +63,20 @@ const ALERT_NOTES: &str = "A running router looks at each condition with every s
 pub fn tables() -> Vec<TableReference> {
     let mut flow = table::<FlowTable>("flow", "[flow.NAME]", "");
     flow.keys.extend(parameters::<TrafficConfig>());
-    vec![
+    let mut autorate = table::<AutorateTable>("autorate", "[port.\"a:b\".autorate]", "");
+    autorate.keys.extend(parameters::<Parameters>());
+    let mut laws = Laws(Vec::new());
+    laws::visit(&mut laws);
+    let mut tables = vec![
         table::<Top>("scenario", "the top of the file", ""),
         table::<RecordTable>("record", "[record]", ""),
         table::<NodeTable>("node", "[node.NAME]", ""),
         table::<NodeClock>("clock", "[node.NAME.clock]", ""),
         table::<ServiceTable>("service", "[node.NAME.service]", ""),
         table::<LinkTable>("link", "[link.NAME]", ""),
+        table::<LineLaw>("line", "trace = { up = { … } } of a link", ""),
         table::<PortTable>("port", "[port.\"a:b\"]", PORT_NOTES),
+        autorate,
         table::<QueueTable>("queue", "[port.\"a:b\".queue.NAME]", QUEUE_NOTES),
         table::<MatchTable>("match", "match = [{ … }] of a queue", MATCH_NOTES),
         flow,
@@ -83,7 +91,22 @@ pub fn tables() -> Vec<TableReference> {
         table::<VaryTable>("vary", "[[vary]]", VARY_NOTES),
         table::<RouterTable>("router", "[router] of a policy", ROUTER_NOTES),
         table::<AlertTable>("alert", "[[alert]] of a policy", ALERT_NOTES),
-    ]
+    ];
+    let behind = tables.iter().position(|table| table.name == "autorate").map_or(0, |place| place + 1);
+    tables.splice(behind..behind, laws.0);
+    tables
+}
+
+/// Tables of the parameters of the laws of a rate.
+struct Laws(Vec<TableReference>);
+
+impl laws::Visitor for Laws {
+    fn visit<C: laws::Config + JsonSchema>(&mut self, about: laws::About) {
+        let keys = parameters::<C>();
+        let doc = format!("The law {}. Source: {}.", about.summary, about.source);
+        let notation = "a table of `[port.\"a:b\".autorate]`, with the law's name";
+        self.0.push(TableReference { name: about.name, notation, doc, notes: "", keys });
+    }
 }
 
 fn table<T: JsonSchema>(name: &'static str, notation: &'static str, notes: &'static str) -> TableReference {

@@ -85,6 +85,12 @@ impl LinkTrace {
         }
     }
 
+    /// Creates a trace of times that never fall, of which the last is more than zero.
+    pub(crate) fn from_times(times_ms: Vec<u32>) -> Self {
+        debug_assert!(times_ms.is_sorted() && times_ms.last().is_some_and(|last| *last > 0));
+        Self { times_ms }
+    }
+
     /// Returns the times of one period in milliseconds: never falling, at least one.
     pub fn times_ms(&self) -> &[u32] {
         &self.times_ms

@@ -68,7 +68,8 @@ impl Cut {
     /// segments, which are those of the hosts' part.
     pub(crate) fn to_split(scenario: &Scenario) -> Option<Self> {
         let keeps_rows = scenario.record.packets || scenario.record.capture;
-        if keeps_rows || filters_acks(scenario) || !scenario.changes.is_empty() {
+        let steps_rates = scenario.ports.iter().any(|port| port.autorate.is_some());
+        if keeps_rows || steps_rates || filters_acks(scenario) || !scenario.changes.is_empty() {
             None
         } else {
             Self::of(scenario)

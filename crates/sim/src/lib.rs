@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod controllers;
 mod cut;
 mod echoes;
 mod event_loop;

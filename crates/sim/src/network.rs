@@ -6,7 +6,9 @@ use lockgate_engine::classify::{Acknowledgement, Fields, Headers};
 use lockgate_engine::packet::{FlowId, Packet};
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::{Recording, SegmentFields};
-use lockgate_network::{Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Renewal, Runtime, Source};
+use lockgate_network::{
+    Arrival, Failure, Hop, Hops, NetworkCore, NextHop, Passage, Renewal, Runtime, Source,
+};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::model::Transport;
@@ -156,6 +158,10 @@ impl Runtime for Schedule {
         self.hosts.segment_fields(packet)
     }
 
+    fn passage(&self, packet: &Packet) -> Option<Passage> {
+        self.hosts.passage(packet)
+    }
+
     #[inline(always)]
     fn release(&mut self, packet: &Packet) {
         self.hosts.forget(packet);
@@ -181,7 +187,7 @@ impl Network {
 
     /// Allows arrivals before `until` to be handled at once: only events of the network happen before it.
     pub(crate) fn allow_until(&mut self, until: Instant) {
-        self.core.runtime.quiet_until = if self.core.keeps_rows() { Instant::ZERO } else { until };
+        self.core.runtime.quiet_until = if self.core.observes() { Instant::ZERO } else { until };
     }
 
     /// Handles the event of a slot, and the arrivals that follow from it with no event before them.

@@ -4,12 +4,12 @@
 //! Simulation::new --> step_until(t) --> observe / set --> step_until(t') --> ... --> finish --> Outcome
 //!
 //! step_until(t): the first of   network events   changes   samplings   t   end of the run
-//! at one instant:               change < links < routers < sources < hosts < sampling < t
+//! at one instant:               change < links < routers < sources < hosts < controllers < sampling < t
 //! ```
 //!
-//! Changes, samplings, the target of a step and the end are outside the event queue: the first of them is the
-//! limit up to which the event loop (`event_loop.rs`) is advanced. A run in a thousand steps handles the same
-//! events in the same order as a run in one.
+//! Changes, steps of controllers, samplings, the target of a step and the end are outside the event queue: the
+//! first of them is the limit up to which the event loop (`event_loop.rs`) is advanced. A run in a thousand
+//! steps handles the same events in the same order as a run in one.
 
 use std::borrow::Cow;
 
@@ -24,6 +24,7 @@ use lockgate_scenario::model::Scenario;
 use lockgate_scenario::{Files, Override, Problems};
 
 use crate::build::build;
+use crate::controllers::Controllers;
 use crate::event_loop::{Advance, EventLoop};
 use crate::network::Network;
 
@@ -113,6 +114,7 @@ pub struct Outcome {
 pub struct Simulation<'a> {
     events: EventLoop,
     timeline: Timeline<'a>,
+    controllers: Controllers,
     /// Time of the next sampling.
     sampling: Instant,
     end: Instant,
@@ -144,12 +146,14 @@ impl<'a> Simulation<'a> {
     }
 
     fn of(scenario: Cow<'a, Scenario>, seed: Seed) -> Result<Self, Failure> {
-        let network = build(&scenario, seed)?;
+        let mut network = build(&scenario, seed)?;
+        let controllers = Controllers::new(&scenario, &mut network);
         Ok(Self {
             sampling: network.core.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
             events: EventLoop::new(network),
             end: scenario.end(),
             timeline: Timeline { scenario, next: 0 },
+            controllers,
             now: Instant::ZERO,
             has_ended: false,
             rare_events: 0,
@@ -169,7 +173,7 @@ impl<'a> Simulation<'a> {
     /// Returns the time of the next event, change or sampling, or the end of the run if none is before it.
     pub(crate) fn next_time(&self) -> Instant {
         let (event, _) = self.events.network.first();
-        event.min(self.timeline.next_time()).min(self.sampling).min(self.end)
+        event.min(self.timeline.next_time()).min(self.controllers.next()).min(self.sampling).min(self.end)
     }
 
     /// Advances the run until everything at `time` has happened, or to its end. A past time is that of now.
@@ -298,8 +302,8 @@ impl<'a> Simulation<'a> {
     /// before everything else at their instant, samplings and the target after it, and nothing happens at the
     /// end.
     fn limit(&self, until: Instant) -> Instant {
-        let after_sampling = self.sampling.min(until) + Duration::from_picos(1);
-        self.timeline.next_time().min(after_sampling).min(self.end)
+        let last_at_instant = self.controllers.next().min(self.sampling).min(until);
+        self.timeline.next_time().min(last_at_instant + Duration::from_picos(1)).min(self.end)
     }
 
     /// Handles the first change or sampling, or ends a step to `until`.
@@ -310,16 +314,18 @@ impl<'a> Simulation<'a> {
         until: Instant,
         continues: &mut dyn FnMut(Instant, Pause) -> Control,
     ) -> Result<Option<Progress>, Failure> {
-        let change = self.timeline.next_time();
-        let at = change.min(self.sampling).min(until);
+        let (change, step) = (self.timeline.next_time(), self.controllers.next());
+        let at = change.min(step).min(self.sampling).min(until);
         if at >= self.end {
             self.now = self.end;
             self.has_ended = true;
             return Ok(Some(Progress::Ended));
         }
         self.now = at;
-        if change <= self.sampling.min(until) {
+        if change == at {
             self.timeline.turn(&mut self.events.network, change)?;
+        } else if step == at {
+            self.controllers.step(&mut self.events.network, at)?;
         } else if until < self.sampling {
             return Ok(Some(Progress::Reached));
         } else {

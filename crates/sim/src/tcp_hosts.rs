@@ -12,7 +12,8 @@
 
 use std::num::NonZeroU8;
 
-use lockgate_engine::classify::Acknowledgement;
+use lockgate_autorate::flows::{Acknowledgement, Data};
+use lockgate_engine::classify;
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
@@ -26,8 +27,8 @@ use lockgate_tcp::segment::{Segment, Segments, flag};
 use lockgate_tcp::{ReceiverConfig, SenderConfig, SenderLimit, TimerWheel};
 
 use lockgate_network::{
-    Connection, Failure, HostClock, application, connection, first_sequence, frame_headers, network_headers,
-    random_files,
+    Connection, Failure, HostClock, Passage, application, connection, first_sequence, frame_headers,
+    network_headers, random_files,
 };
 
 /// One end of a connection, with its node, flow and accounting.
@@ -143,10 +144,10 @@ impl TcpHosts {
     }
 
     /// Returns the acknowledgement of the segment that `packet` carries; `None` if it carries none.
-    pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+    pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<classify::Acknowledgement> {
         let segment = (packet.tcp_flags != 0).then(|| self.segments.get(packet.payload))??;
         // Where the numbers of the header begin is of no importance to differences.
-        Some(Acknowledgement {
+        Some(classify::Acknowledgement {
             number: segment.acknowledgment as u32,
             is_bare: segment.length == 0 && segment.sack_count == 0,
         })
@@ -172,6 +173,21 @@ impl TcpHosts {
                 block_count: segment.sack_count,
             }),
         })
+    }
+
+    /// Returns what a router reads of the segment that `packet` carries.
+    #[cold]
+    pub(crate) fn passage(&self, packet: &Packet) -> Option<Passage> {
+        let segment = (packet.tcp_flags != 0).then(|| self.segments.get(packet.payload))??;
+        let to = self.ends.get(*self.receiving.get(packet.flow.0 as usize)? as usize)?;
+        let number = |of: u64| to.first_sequence.wrapping_add(of as u32);
+        let acknowledgement = segment.has(flag::ACK).then(|| Acknowledgement {
+            number: number(segment.acknowledgment),
+            blocks: segment.sack.map(|(start, end)| (number(start), number(end))),
+            block_count: segment.sack_count,
+        });
+        let data = Data { sequence: packet.tcp_sequence, payload: segment.length, bytes: packet.bytes() };
+        Some(Passage { data, acknowledgement })
     }
 
     /// Records the current state of the senders that have changed since the last sample, or of `all`, in the

@@ -45,6 +45,9 @@ impl<R: Runtime> NetworkCore<R> {
     pub(super) fn record_link(&mut self, index: usize, started: bool, now: Instant) {
         self.collect_drops(index, now);
         let lost = self.links[index].lost.take();
+        if started && !self.taps.is_empty() {
+            self.tap(index, lost.as_ref(), now);
+        }
         if let Some(rows) = &mut self.recording.packets
             && started
             && let Some(packet) = lost.as_ref().or_else(|| self.links[index].newest())

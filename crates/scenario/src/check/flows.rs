@@ -5,7 +5,9 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_autorate::MOST_PROBES;
 use lockgate_engine::classify::Fields;
+use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_traffic::{Invalid, Law, TrafficConfig};
 use toml::de::DeTable;
@@ -63,6 +65,8 @@ pub(super) struct Flows {
     /// Groups whose members were expanded: index in `groups` of the first. The others follow it.
     families: BTreeMap<String, usize>,
     pub(super) total: usize,
+    /// Index of the flow of echo requests of each port's controller, by the port and the probed node.
+    pub(super) probes: BTreeMap<(String, String), usize>,
 }
 
 /// One table `[flow.NAME]`: a single flow or a group of flows.
@@ -262,6 +266,21 @@ fn returning(flow: &Flow, place: usize) -> Flow {
     }
 }
 
+/// Returns the nodes that the controller of a port probes, and how often; `None` if it has none or they are
+/// wrong.
+fn probes_of(port: &DeTable<'_>) -> Option<(Vec<String>, Duration)> {
+    let probes = port.get("autorate")?.get_ref().as_table()?.get("probes")?.get_ref().as_table()?;
+    let every: Duration = probes.get("every")?.get_ref().as_str()?.parse().ok()?;
+    let to = probes.get("to")?.get_ref().as_array()?;
+    let mut names: Vec<String> = Vec::new();
+    for node in to.iter().take(MOST_PROBES).filter_map(|node| node.get_ref().as_str()) {
+        if !names.iter().any(|name| name == node) {
+            names.push(node.to_owned());
+        }
+    }
+    (!every.is_zero()).then_some((names, every))
+}
+
 impl Checker<'_> {
     pub(super) fn flows(&mut self, root: &DeTable<'_>, network: &Network) -> Flows {
         let mut flows = Flows::default();
@@ -301,8 +320,56 @@ impl Checker<'_> {
                 port_given: place.has("source_port"),
             });
         }
+        self.probe_flows(root, network, &mut flows);
         flows.place_returns();
         flows
+    }
+
+    /// Adds a flow of echo requests for each node that the controller of a port probes. What is wrong with a
+    /// controller is noted with its port.
+    fn probe_flows(&mut self, root: &DeTable<'_>, network: &Network, flows: &mut Flows) {
+        for entry in Self::section_again(root, "port") {
+            let port = port_name::canonical(entry.name);
+            let Some((from, _)) = port.split_once(':') else { continue };
+            let Some((to, every)) = probes_of(entry.table) else { continue };
+            for (index, node) in to.iter().enumerate() {
+                let ends = [from, node.as_str()].map(|name| network.places.get(name).copied());
+                let [Some(source), Some(target)] = ends else { continue };
+                let same = network.nodes[source].address.is_ipv4() == network.nodes[target].address.is_ipv4();
+                if source == target || !same || flows.total >= MOST_FLOWS {
+                    continue;
+                }
+                let start = Duration::from_picos(every.as_picos() / to.len() as u64 * index as u64);
+                let text = format!(
+                    "from = {from:?}\nto = {node:?}\necho = true\nsize = \"98B\"\ngap = \"{every}\"\nstart = \"{start}\""
+                );
+                let Ok(table) = DeTable::parse(&text) else { continue };
+                let what = format!("the probe of `{node}`");
+                let place = TableLocation { what: &what, table: table.get_ref(), header: &entry.key };
+                let mut name = format!("probe-{from}-{node}");
+                while flows.places.contains_key(&name) {
+                    name.push('+');
+                }
+                let Read { flow, mark, .. } = self.flow(&name, place, network);
+                flows
+                    .probes
+                    .insert((port.split('@').next().unwrap_or(&port).to_owned(), node.clone()), flows.total);
+                let members = flows.total..flows.total + 1;
+                flows.total += 1;
+                flows.places.insert(name.clone(), flows.groups.len());
+                flows.groups.push(Group {
+                    name,
+                    members,
+                    controls: 0..0,
+                    returns: 0..0,
+                    listed: None,
+                    numbered: false,
+                    flow,
+                    mark,
+                    port_given: false,
+                });
+            }
+        }
     }
 
     /// Counts the source port of a group's member up from the one written.

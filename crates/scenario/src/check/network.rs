@@ -11,7 +11,7 @@ use toml::de::DeTable;
 use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
-use crate::file::{LinkTable, NodeClock, NodeTable, ServiceTable, TraceFiles};
+use crate::file::{LinkTable, NodeClock, NodeTable, ServiceTable, TraceFiles, TraceSource};
 use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::TableLocation;
@@ -272,14 +272,32 @@ impl Checker<'_> {
 
     fn traces(&mut self, files: &TraceFiles, place: TableLocation<'_, '_>) -> [Option<Arc<LinkTrace>>; 2] {
         let same = files.up == files.down;
-        let up = files.up.as_deref().and_then(|file| self.trace(file, place.inner("trace", "up")));
+        let up = files.up.as_ref().and_then(|source| self.trace(source, ("up", place)));
         if same {
             return [up.clone(), up];
         }
-        [up, files.down.as_deref().and_then(|file| self.trace(file, place.inner("trace", "down")))]
+        [up, files.down.as_ref().and_then(|source| self.trace(source, ("down", place)))]
     }
 
-    fn trace(&mut self, file: &str, span: core::ops::Range<usize>) -> Option<Arc<LinkTrace>> {
+    fn trace(
+        &mut self,
+        source: &TraceSource,
+        (key, place): (&str, TableLocation<'_, '_>),
+    ) -> Option<Arc<LinkTrace>> {
+        let span = place.inner("trace", key);
+        let file = match source {
+            TraceSource::File(file) => file,
+            TraceSource::Law(law) => {
+                let Some((field, range)) = law.unfit() else { return Some(Arc::new(law.generate())) };
+                let traces = place.table.get("trace").and_then(|value| value.get_ref().as_table());
+                let own = traces.and_then(|traces| traces.get(key)?.get_ref().as_table()?.get(field));
+                let span = own.map_or(span, toml::Spanned::span);
+                self.note(
+                    Problem::new(span, format!("`{field}` of the line is out of its range")).help(range),
+                );
+                return None;
+            }
+        };
         let bytes = self.load(file, span.clone())?;
         match LinkTrace::read(&bytes) {
             Ok(trace) => Some(Arc::new(trace)),

@@ -413,6 +413,11 @@ impl Checker<'_> {
             place,
             TreeContext { network: &network, flows: &flows, rate: None, own: Pace::default() },
         )?;
+        if place.has("autorate") {
+            let problem =
+                Problem::new(place.key("autorate"), "a router does not step the rate of a port yet");
+            self.note(problem.help("give the port a `rate`, and judge a law in a scenario"));
+        }
         let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
         for queue in read.tree.queues().iter().filter(reads_source) {
             let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());

@@ -12,6 +12,7 @@ use lockgate_engine::units::{Duration, Rate};
 use toml::de::DeTable;
 
 use super::Checker;
+use super::autorate::AutorateRead;
 use super::flows::Flows;
 use super::network::Network;
 use crate::diagnostic::{Problem, Span};
@@ -57,6 +58,8 @@ pub(super) struct PortRead {
     /// Rate of its own.
     pub(super) rate: Option<Rate>,
     pub(super) overhead: PortOverhead,
+    /// Controller of the rate.
+    pub(super) autorate: Option<AutorateRead>,
 }
 
 impl PortRead {
@@ -88,6 +91,9 @@ impl Checker<'_> {
                 port.clock = read.clock;
                 port.ring = read.ring;
                 port.pace = read.pace();
+                if let Some(autorate) = &read.autorate {
+                    port.autorate = Some(Arc::new(self.resolve_autorate(autorate, port, (network, flows))));
+                }
                 port.root.clone_from(&read.root);
                 port.tree = read.tree.clone();
                 port.queues.clone_from(&read.queues);
@@ -143,7 +149,7 @@ impl Checker<'_> {
         context: TreeContext<'_>,
     ) -> Option<PortRead> {
         let keys = self.cache.table_keys.of::<PortTable>();
-        unknown_keys(place, &[&keys], &["queue"], &mut self.problems);
+        unknown_keys(place, &[&keys], &["queue", "autorate"], &mut self.problems);
         let noted = self.problems.len();
         let table = read_table::<PortTable>(place, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
@@ -168,7 +174,10 @@ impl Checker<'_> {
                 self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
             }
         }
-        let rate = table.as_ref().and_then(|table| table.rate);
+        let written = table.as_ref().and_then(|table| table.rate);
+        let autorate = self.autorate(place, written);
+        let begins = autorate.as_ref().filter(|autorate| !autorate.model.observe_only);
+        let rate = begins.map(|autorate| autorate.model.bounds.start).or(written);
         let overhead = table.as_ref().and_then(|table| self.overhead_of_port(place, table));
         let own = Pace { rate, overhead: overhead.unwrap_or_default().on(LinkHeader::Ethernet) };
         let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), own, ..context };
@@ -206,6 +215,7 @@ impl Checker<'_> {
             ring: table.ring.map(|ring| ring.0),
             rate,
             overhead: overhead?,
+            autorate,
         })
     }
 
@@ -217,7 +227,7 @@ impl Checker<'_> {
             self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
         }
         let given = overhead::KEYS.into_iter().find(|key| place.has(key));
-        if let Some(key) = given.filter(|_| !place.has("rate")) {
+        if let Some(key) = given.filter(|_| !place.has("rate") && !place.has("autorate")) {
             let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
             self.note(problem.help(
                 "give the port a `rate`; links, and queues of kind `cake`, `htb` and `tbf`, have keys of their own",
@@ -251,6 +261,11 @@ impl Checker<'_> {
 }
 
 impl PortModel {
+    /// Returns its name without that of a link.
+    pub(super) fn pair(&self) -> &str {
+        self.name.split('@').next().unwrap_or(&self.name)
+    }
+
     /// Returns the rate of its link, one of `links`; `None` if the direction has a trace.
     fn rate_of_link(&self, links: &[&Link]) -> Option<Rate> {
         let link = links.get(self.link)?;
@@ -316,6 +331,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
                 clock: None,
                 ring: None,
                 pace: Pace::default(),
+                autorate: None,
                 root: "fifo".to_owned(),
                 tree: fifo.clone(),
                 queues: vec!["fifo".to_owned()],

@@ -3,6 +3,7 @@
 use core::net::IpAddr;
 use std::sync::Arc;
 
+use lockgate_autorate::{Bounds, Law, Parameters};
 use lockgate_engine::clock::ClockConfig;
 use lockgate_engine::overhead::FrameOverhead;
 use lockgate_engine::pacing::Pace;
@@ -109,6 +110,27 @@ impl Link {
     }
 }
 
+/// The controller of a port's rate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Autorate {
+    /// Law that steps the rate.
+    pub law: Law,
+    /// Parameters of all laws.
+    pub parameters: Parameters,
+    /// Bounds of the rate.
+    pub bounds: Bounds,
+    /// True if acknowledgements of TCP are read.
+    pub reads_acknowledgements: bool,
+    /// Indices in `flows` of the echo requests to each probed node.
+    pub probes: Vec<usize>,
+    /// Time between two probes of one node.
+    pub probe_every: Duration,
+    /// True if the steps are only recorded.
+    pub observe_only: bool,
+    /// Index in `links` of the line whose capacity is known; `None`: the slowest behind the port.
+    pub line: Option<usize>,
+}
+
 /// The queue where a link leaves a node.
 #[derive(Clone, Debug)]
 pub struct PortModel {
@@ -128,6 +150,8 @@ pub struct PortModel {
     pub ring: Option<RingConfig>,
     /// Rate of its own, below that of its link.
     pub pace: Pace,
+    /// Controller of that rate, if any.
+    pub autorate: Option<Arc<Autorate>>,
     /// Name of the root of the tree.
     pub root: String,
     /// The tree that is active at the start; one for all ports without queues of their own.
