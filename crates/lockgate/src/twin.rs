@@ -20,7 +20,7 @@ fn is_reliable(scenario: &Scenario, name: &str) -> Option<bool> {
     match flow.transport {
         Transport::Udp => Some(false),
         Transport::Tcp(_) => Some(true),
-        Transport::TcpReturn { .. } | Transport::UdpReturn { .. } => None,
+        Transport::TcpReturn { .. } | Transport::UdpReturn { .. } | Transport::Outside { .. } => None,
     }
 }
 

@@ -67,7 +67,12 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         propagation: *propagation,
         fields: keeps_packets(scenario).then(|| Box::new(flow.fields)),
         traffic_class: flow.traffic_class,
-        is_return: matches!(flow.transport, Transport::TcpReturn { .. } | Transport::UdpReturn { .. }),
+        is_return: matches!(
+            flow.transport,
+            Transport::TcpReturn { .. }
+                | Transport::UdpReturn { .. }
+                | Transport::Outside { of: Some(_), .. }
+        ),
         congestion: sender_of(scenario, flow).map(|tcp| tcp.control().name()),
         request_kind: request_kind(flow, answers.get(&index).copied()),
         codec: flow.voice.and_then(|codec| emodel::codec(codec.name())),
@@ -85,7 +90,7 @@ fn sender_of<'a>(scenario: &'a Scenario, flow: &'a Flow) -> Option<&'a TcpModel>
             Transport::Tcp(model) => (model, true),
             _ => return None,
         },
-        Transport::Udp | Transport::UdpReturn { .. } => return None,
+        Transport::Udp | Transport::UdpReturn { .. } | Transport::Outside { .. } => return None,
     };
     (!is_return || matches!(model.application, Application::Pages { .. })).then_some(model)
 }
@@ -99,7 +104,7 @@ fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
             Application::Pages { .. } => Some(RequestKind::Pages),
             _ => None,
         },
-        Transport::TcpReturn { .. } | Transport::UdpReturn { .. } => None,
+        Transport::TcpReturn { .. } | Transport::UdpReturn { .. } | Transport::Outside { .. } => None,
     }
 }
 

@@ -87,6 +87,8 @@ pub(crate) struct Checker<'c> {
     memory: u64,
     /// Lines of the file, from 1, at which its expectations begin.
     pub(crate) expect_lines: Vec<u64>,
+    /// True if a scenario without flows is a problem.
+    pub(crate) needs_flows: bool,
     /// Interval at which a busy port is polled, unless it is polled at the exact time.
     pub(crate) poll_interval: Option<Duration>,
 }
@@ -134,6 +136,7 @@ impl<'c> Checker<'c> {
             set,
             memory,
             expect_lines: Vec::new(),
+            needs_flows: true,
             poll_interval: None,
         }
     }

@@ -36,6 +36,19 @@ impl Reader<'_> {
     /// Returns every problem of the text at once, each with its position and its fix. If the text is not
     /// TOML, returns only the syntax errors.
     pub fn read(&self, text: &str, name: &str) -> Result<Scenario, Problems> {
+        self.read_network(text, name, true)
+    }
+
+    /// Reads a scenario which may be without flows, for programs that add their own
+    /// ([`outside`](crate::outside)).
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_without_flows(&self, text: &str, name: &str) -> Result<Scenario, Problems> {
+        self.read_network(text, name, false)
+    }
+
+    fn read_network(&self, text: &str, name: &str, needs_flows: bool) -> Result<Scenario, Problems> {
         if text.len() as u64 > longest_text(self.memory) {
             let source = Source::new(name, "");
             let problem = Problem::new(None, format!("the text is too long: {} MiB", text.len() >> 20));
@@ -61,6 +74,7 @@ impl Reader<'_> {
         let root = merged.as_ref().unwrap_or(&root);
         let mut checker = Checker::new(self.files, &set, self.memory);
         checker.problems = unincluded;
+        checker.needs_flows = needs_flows;
         checker.expect_lines = if self.overrides.is_empty() {
             check::expects::lines(root.get_ref(), &text)
         } else {

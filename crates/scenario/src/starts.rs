@@ -25,6 +25,7 @@ impl Scenario {
                     Application::Control { of } => Some(of),
                     _ => None,
                 },
+                Transport::Outside { of, .. } => of,
                 Transport::Udp => None,
             };
             let start = of.map(|of| drawn.flows[of].start);

@@ -12,6 +12,7 @@ use crate::cut::Cut;
 use crate::echoes::Echoes;
 use crate::events::Events;
 use crate::network::{FlowTable, Network, Schedule, Slots};
+use crate::outside::Outside;
 use crate::tcp_hosts::TcpHosts;
 
 pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {
@@ -29,8 +30,15 @@ pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure>
     for (host, time) in hosts.pending() {
         events.set(slots.host(host), time);
     }
-    let schedule =
-        Schedule { events, slots, flows: FlowTable::of(scenario), hosts, quiet_until: Instant::ZERO };
+    let outside = Outside::of(scenario, slots);
+    let schedule = Schedule {
+        events,
+        slots,
+        flows: FlowTable::of(scenario),
+        hosts,
+        outside,
+        quiet_until: Instant::ZERO,
+    };
     let setups = |propagation: &[_]| flow_setups(scenario, propagation);
     let destinations: Arc<[u32]> = scenario.flows.iter().map(|flow| flow.to as u32).collect();
     let at: Vec<Hops> =
@@ -57,6 +65,7 @@ pub(crate) fn build_transit(scenario: &Scenario, hosts: &mut Network) -> Result<
         slots: Slots { sources: 0, hosts: 0, ..whole.slots },
         flows: whole.flows.clone(),
         hosts: TcpHosts::default(),
+        outside: Outside::default(),
         quiet_until: Instant::ZERO,
     };
     let mut core = hosts.core.split_off(runtime)?;

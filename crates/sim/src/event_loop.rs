@@ -55,6 +55,23 @@ impl EventLoop {
         }
     }
 
+    /// Handles the events before the one of `slot` at `until`. If it `pauses`, returns the time of the first
+    /// arrival outside, and handles no later event.
+    pub(crate) fn advance_to(&mut self, until: Instant, slot: usize, pauses: bool) -> Option<Instant> {
+        self.network.allow_until(until);
+        loop {
+            let (now, first) = self.network.first();
+            if (now, first) >= (until, slot) {
+                return None;
+            }
+            self.events += 1;
+            self.network.turn(first, now);
+            if pauses && let Some(arrival) = self.network.core.runtime.outside.first_arrival() {
+                return Some(arrival);
+            }
+        }
+    }
+
     /// Returns the number of events so far, without arrivals that were handled at once.
     pub(crate) fn events(&self) -> u64 {
         self.events

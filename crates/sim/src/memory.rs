@@ -192,6 +192,8 @@ impl Offered {
             Transport::Udp => Self::datagrams(flow, time),
             Transport::UdpReturn { of } => Self::datagrams(&scenario.flows[of], time),
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Self::segments(scenario, place, time, rates),
+            // A program outside decides.
+            Transport::Outside { .. } => Self::datagrams(flow, time),
         };
         let packets = flow.packets.map_or(offered.packets, |most| offered.packets.min(most as f64));
         let packets = flow.bytes.map_or(packets, |most| packets.min(most.0 as f64 / offered.size + 1.0));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_engine::classify::{Acknowledgement, Fields, Headers};
-use lockgate_engine::packet::{FlowId, Packet};
+use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::{Bytes, Instant};
 use lockgate_measure::recording::{Recording, SegmentFields};
 use lockgate_network::{
@@ -15,6 +15,7 @@ use lockgate_scenario::model::Transport;
 
 use crate::echoes::Echoes;
 use crate::events::Events;
+use crate::outside::Outside;
 use crate::tcp_hosts::{TcpArrival, TcpHosts};
 
 /// Header fields of each flow's packets.
@@ -107,6 +108,8 @@ pub(crate) struct Schedule {
     pub(crate) flows: FlowTable,
     /// Ends of TCP connections, which hold the segments of the packets.
     pub(crate) hosts: TcpHosts,
+    /// Hosts of a program outside, which hold the contents of their packets.
+    pub(crate) outside: Outside,
     /// Time before which only events in `events` happen: an arrival that would be the first can be handled at
     /// once. Zero if rows of packets are kept, which are written while the packet is on a link.
     pub(crate) quiet_until: Instant,
@@ -114,15 +117,31 @@ pub(crate) struct Schedule {
 
 impl Headers for Schedule {
     fn fields(&self, packet: &Packet) -> Option<Fields> {
+        if !self.outside.is_empty()
+            && let Some(fields) = self.outside.fields(packet)
+        {
+            return Some(fields);
+        }
         self.flows.fields.get(packet.flow.0 as usize).copied()
     }
 
     fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        if self.is_outside(packet) {
+            return self.outside.acknowledgement(packet);
+        }
         self.hosts.acknowledgement(packet)
     }
 
     fn mark(&self, packet: &Packet) -> u32 {
         self.flows.marks.get(packet.flow.0 as usize).copied().unwrap_or(0)
+    }
+}
+
+impl Schedule {
+    /// True if the packet is one of a program outside.
+    #[inline(always)]
+    fn is_outside(&self, packet: &Packet) -> bool {
+        !self.outside.is_empty() && self.outside.has(packet)
     }
 }
 
@@ -155,6 +174,9 @@ impl Runtime for Schedule {
     }
 
     fn segment(&self, packet: &Packet) -> Option<SegmentFields> {
+        if self.is_outside(packet) {
+            return self.outside.segment(packet);
+        }
         self.hosts.segment_fields(packet)
     }
 
@@ -164,6 +186,10 @@ impl Runtime for Schedule {
 
     #[inline(always)]
     fn release(&mut self, packet: &Packet) {
+        if self.is_outside(packet) {
+            self.outside.release(packet);
+            return;
+        }
         self.hosts.forget(packet);
     }
 }
@@ -281,10 +307,27 @@ impl Network {
             self.host_arrival(packet, now);
             return;
         }
-        if !self.echoes.is_empty() {
-            self.echo(&packet, now);
+        if !(self.echoes.is_empty() & self.core.runtime.outside.is_empty()) {
+            self.datagram_arrival(&packet, now);
         }
         self.core.pool.recycle(packet);
+    }
+
+    /// Handles a datagram's arrival at its host, in a network with echo flows or with hosts outside.
+    #[inline(never)]
+    fn datagram_arrival(&mut self, packet: &Packet, now: Instant) {
+        if self.core.runtime.is_outside(packet) {
+            self.core.runtime.outside.arrive(packet, now);
+        } else if !self.echoes.is_empty() {
+            self.echo(packet, now);
+        }
+    }
+
+    /// Sends a packet of a host outside.
+    pub(crate) fn send_outside(&mut self, header: Header, node: usize, now: Instant) {
+        let packet = self.core.pool.take(header);
+        self.core.recording.flow(packet.flow).on_sent(now, packet.bytes());
+        self.forward_one_of_many(packet, node, now);
     }
 
     /// Handles a datagram's arrival at its host, in a network with echo flows.
@@ -299,6 +342,11 @@ impl Network {
 
     /// Handles a TCP packet's arrival at its host.
     fn host_arrival(&mut self, packet: Packet, now: Instant) {
+        if self.core.runtime.is_outside(&packet) {
+            self.core.runtime.outside.arrive(&packet, now);
+            self.core.pool.recycle(packet);
+            return;
+        }
         let flow = packet.flow;
         let (payload, marked) = (packet.payload, packet.is_marked());
         self.core.pool.recycle(packet);
@@ -367,6 +415,7 @@ impl Network {
         self.sample_hosts(end, true);
         self.core.close(end, Vec::new())?;
         debug_assert!(self.core.runtime.hosts.is_clear(), "a packet has gone without its segment");
+        debug_assert!(self.core.runtime.outside.is_clear(), "a packet has gone without its contents");
         let mut recording = self.core.recording;
         recording.finish();
         recording.balance()?;

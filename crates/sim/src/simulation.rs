@@ -112,14 +112,14 @@ pub struct Outcome {
 /// assert_eq!(outcome.recording.flows[0].totals(lockgate_measure::recording::Window::WholeRun).received.packets, 400);
 /// ```
 pub struct Simulation<'a> {
-    events: EventLoop,
+    pub(crate) events: EventLoop,
     timeline: Timeline<'a>,
     controllers: Controllers,
     /// Time of the next sampling.
     sampling: Instant,
-    end: Instant,
-    now: Instant,
-    has_ended: bool,
+    pub(crate) end: Instant,
+    pub(crate) now: Instant,
+    pub(crate) has_ended: bool,
     /// Number of changes and samplings so far.
     rare_events: u64,
 }
@@ -298,6 +298,57 @@ impl<'a> Simulation<'a> {
         }
     }
 
+    /// Advances the run to the event of `slot` at `until`, which is not handled. If it `pauses`, to the first
+    /// arrival outside, if that is earlier.
+    ///
+    /// # Errors
+    /// Those of [`step_until`](Self::step_until).
+    pub(crate) fn advance_to(&mut self, until: Instant, slot: usize, pauses: bool) -> Result<(), Failure> {
+        while !self.has_ended {
+            let (change, sampling) = (self.timeline.next_time(), self.sampling);
+            let (limit, first) = if change <= sampling.min(until) {
+                (change, 0)
+            } else if sampling < until {
+                (sampling + Duration::from_picos(1), 0)
+            } else {
+                (until, slot)
+            };
+            let is_last = limit >= self.end;
+            let (limit, first) = if is_last { (self.end, 0) } else { (limit, first) };
+            if let Some(arrival) = self.events.advance_to(limit, first, pauses) {
+                self.now = arrival;
+                return Ok(());
+            }
+            if is_last {
+                self.now = self.end;
+                self.has_ended = true;
+            } else if change <= sampling.min(until) {
+                self.now = change;
+                self.timeline.turn(&mut self.events.network, change)?;
+                self.rare_events += 1;
+            } else if sampling < until {
+                self.now = sampling;
+                self.take_sample();
+                self.rare_events += 1;
+            } else {
+                self.now = until;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the time of the next change.
+    pub(crate) fn next_change(&self) -> Instant {
+        self.timeline.next_time()
+    }
+
+    /// Takes the sample that is due now.
+    fn take_sample(&mut self) {
+        self.events.network.sample(self.now);
+        self.sampling = self.events.network.core.recording.next_sample(self.now).unwrap_or(Instant::NEVER);
+    }
+
     /// Returns the time before which only events of the network happen in a step to `until`. Changes happen
     /// before everything else at their instant, samplings and the target after it, and nothing happens at the
     /// end.
@@ -329,8 +380,7 @@ impl<'a> Simulation<'a> {
         } else if until < self.sampling {
             return Ok(Some(Progress::Reached));
         } else {
-            self.events.network.sample(at);
-            self.sampling = self.events.network.core.recording.next_sample(at).unwrap_or(Instant::NEVER);
+            self.take_sample();
             if continues(at, Pause::Sampling) == Control::Stop {
                 self.rare_events += 1;
                 return Ok(Some(Progress::Stopped));

@@ -254,6 +254,7 @@ fn returning(flow: &Flow, place: usize) -> Flow {
         transport: match flow.transport {
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Transport::TcpReturn { of: place },
             Transport::Udp | Transport::UdpReturn { .. } => Transport::UdpReturn { of: place },
+            outside @ Transport::Outside { .. } => outside,
         },
         fields: Fields {
             source: fields.destination,

@@ -132,7 +132,7 @@ impl Checker<'_> {
         ] {
             let count = section_of(place.table, section)
                 .map(|value| value.get_ref().as_table().map_or(1, DeTable::len));
-            if count.unwrap_or(0) == 0 {
+            if count.unwrap_or(0) == 0 && (section != "flow" || self.needs_flows) {
                 self.note(
                     Problem::new(place.header.clone(), format!("the scenario has no {section}")).help(needed),
                 );

@@ -162,7 +162,7 @@ fn expected_packets(flow: &Flow, from: Instant, end: Instant) -> f64 {
         Transport::Tcp(TcpModel { application, .. }) => {
             matches!(application, Application::Stream | Application::Echo)
         }
-        Transport::UdpReturn { .. } | Transport::TcpReturn { .. } => false,
+        Transport::UdpReturn { .. } | Transport::TcpReturn { .. } | Transport::Outside { .. } => false,
     };
     let arrivals = of_traffic.then(|| flow.traffic.arrivals(Seed(0), &flow.name).ok()).flatten();
     let Some(arrivals) = arrivals else { return 0.0 };

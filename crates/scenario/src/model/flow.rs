@@ -66,4 +66,12 @@ pub enum Transport {
         /// Index in `flows` of the connection.
         of: usize,
     },
+    /// Packets of a program outside the run. No file has it ([`outside`](crate::outside)).
+    Outside {
+        /// Index in `flows` of the flow whose reverse direction it is; `None` if it is none.
+        of: Option<usize>,
+        /// True if the file has a connection there: its ends act where hosts act, those of datagrams where
+        /// sources act.
+        is_connection: bool,
+    },
 }

@@ -54,6 +54,7 @@ impl Scenario {
                     Application::Control { of } => Some(of),
                     _ => None,
                 },
+                Transport::Outside { of, .. } => of,
                 Transport::Udp => None,
             };
             let shift = if let Some(of) = of {

@@ -1,0 +1,368 @@
+//! Outside hosts: the ends of flows whose packets a program outside the run sends and receives.
+//!
+//! ```text
+//! program --send--> [ slab: data, fields ]   Header::payload = slot --> network --> [ arrivals ] --receive--> program
+//!                     '-- a packet that is lost frees its slot
+//! ```
+//!
+//! An outside host acts where the host or the source acts whose place it takes: at one instant after links and
+//! routers, in the order of the flows ([`network`](crate::network)). It answers an arrival at once, before any
+//! other event, if the program sends at the instant of the arrival that it has just received. So a program
+//! that does what a simulated host does sends the same packets at the same times, and the run has the same
+//! events in the same order.
+
+use std::collections::VecDeque;
+
+use lockgate_engine::classify::{Acknowledgement, Fields};
+use lockgate_engine::packet::{FlowId, Header, Packet};
+use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::recording::SegmentFields;
+use lockgate_network::{Failure, HostClock};
+use lockgate_scenario::{Scenario, Transport};
+
+use crate::network::Slots;
+use crate::simulation::Simulation;
+
+/// TCP fields of a packet of a program outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutsideSegment {
+    /// Flags as in the TCP header.
+    pub flags: u8,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement, for filters of acknowledgements; `None` if it carries none.
+    pub acknowledgement: Option<Acknowledgement>,
+}
+
+/// A packet that a program outside sends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Frame length in bytes.
+    pub length: u32,
+    /// DSCP (upper six bits) and ECN (lower two).
+    pub traffic_class: u8,
+    /// Header fields, for classification; `None`: those of the flow.
+    pub fields: Option<Fields>,
+    /// TCP fields; `None` if it is no TCP segment.
+    pub segment: Option<OutsideSegment>,
+    /// Number of the program's own, which the network does not read.
+    pub tag: u64,
+    /// Contents, which the network does not read.
+    pub data: Vec<u8>,
+}
+
+/// A packet that arrived at a program outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// Index of its flow in the scenario.
+    pub flow: usize,
+    /// Time of the arrival of its last bit.
+    pub at: Instant,
+    /// Time at which it was sent.
+    pub sent: Instant,
+    /// Time spent waiting in queues.
+    pub waited: Duration,
+    /// Number within the flow, from 0.
+    pub sequence: u32,
+    /// Frame length in bytes.
+    pub length: u32,
+    /// DSCP and ECN as they arrived.
+    pub traffic_class: u8,
+    /// Number given with it.
+    pub tag: u64,
+    /// Contents.
+    pub data: Vec<u8>,
+}
+
+/// Error of a call by a program outside.
+#[derive(Debug, thiserror::Error)]
+pub enum OutsideCallError {
+    /// The flow is not one of a program outside.
+    #[error("flow {0} is not one of a program outside")]
+    NoFlow(usize),
+    /// The time is before the time reached.
+    #[error("the time {0:?} is in the past: the run has reached {1:?}")]
+    Backwards(Instant, Instant),
+    /// The run has ended.
+    #[error("the run has ended at {0:?}")]
+    Ended(Instant),
+    /// The run failed, which is a fault of Lockgate.
+    #[error(transparent)]
+    Failure(#[from] Failure),
+}
+
+/// A flow of a program outside.
+struct OutsideHost {
+    node: usize,
+    clock: HostClock,
+    /// Slot before which all events of its instant happen.
+    rank: usize,
+    /// Flow by which its receiver answers.
+    partner: Option<usize>,
+    /// Number of packets sent.
+    sequence: u32,
+}
+
+/// Contents of a packet in the network.
+#[derive(Default)]
+struct Carried {
+    fields: Option<Fields>,
+    acknowledgement: Option<Acknowledgement>,
+    tag: u64,
+    data: Vec<u8>,
+}
+
+/// Hosts outside, with the contents of their packets.
+#[derive(Default)]
+pub(crate) struct Outside {
+    /// By flow; empty if the scenario has no outside flow.
+    hosts: Vec<Option<OutsideHost>>,
+    slab: Vec<Carried>,
+    free: Vec<u32>,
+    arrivals: VecDeque<Incoming>,
+    /// Slot of the latest packet that was lost.
+    lost: Option<u64>,
+    /// Flow of the host whose turn it is, and the instant: what it sends then enters the network at once.
+    turn: Option<(usize, Instant)>,
+}
+
+impl Outside {
+    /// Returns the hosts of the outside flows of `scenario`.
+    pub(crate) fn of(scenario: &Scenario, slots: Slots) -> Self {
+        let is_outside = |transport: &Transport| matches!(transport, Transport::Outside { .. });
+        if !scenario.flows.iter().any(|flow| is_outside(&flow.transport)) {
+            return Self::default();
+        }
+        let mut outside = Self { hosts: scenario.flows.iter().map(|_| None).collect(), ..Self::default() };
+        let (mut sources, mut connections) = (0, 0);
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            match flow.transport {
+                Transport::Udp => sources += 1,
+                Transport::TcpReturn { .. } => connections += 1,
+                Transport::Outside { of, is_connection } => {
+                    // Both ends of a connection act where its reverse direction stands.
+                    let rank =
+                        if is_connection { slots.host(2 * connections) } else { slots.source(sources) };
+                    let host = |flow: &lockgate_scenario::Flow| OutsideHost {
+                        node: flow.from,
+                        clock: HostClock::of(&scenario.nodes[flow.from]),
+                        rank,
+                        partner: of,
+                        sequence: 0,
+                    };
+                    outside.hosts[index] = Some(host(flow));
+                    if let Some(forth) = of.and_then(|of| outside.hosts[of].as_mut()) {
+                        forth.partner = Some(index);
+                        forth.rank = if is_connection { rank } else { forth.rank };
+                    }
+                }
+                Transport::Tcp(_) | Transport::UdpReturn { .. } => {}
+            }
+        }
+        outside
+    }
+
+    /// True if the scenario has no outside flow.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.hosts.is_empty()
+    }
+
+    fn host(&self, flow: usize) -> Option<&OutsideHost> {
+        self.hosts.get(flow)?.as_ref()
+    }
+
+    /// True if the packet is one of a program outside.
+    pub(crate) fn has(&self, packet: &Packet) -> bool {
+        self.host(packet.flow.0 as usize).is_some()
+    }
+
+    fn carried(&self, packet: &Packet) -> Option<&Carried> {
+        self.host(packet.flow.0 as usize)?;
+        self.slab.get(packet.payload as usize)
+    }
+
+    /// Returns the header fields given with a packet, if any.
+    pub(crate) fn fields(&self, packet: &Packet) -> Option<Fields> {
+        self.carried(packet)?.fields
+    }
+
+    /// Returns the acknowledgement given with a packet, if any.
+    pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
+        self.carried(packet)?.acknowledgement
+    }
+
+    /// Returns the fields of a packet's TCP segment, for its row.
+    #[cold]
+    pub(crate) fn segment(&self, packet: &Packet) -> Option<SegmentFields> {
+        let acknowledgement = self.acknowledgement(packet)?.number;
+        Some(SegmentFields { acknowledgement, window: u32::MAX, ..SegmentFields::default() })
+    }
+
+    /// Frees the contents of a lost packet.
+    pub(crate) fn release(&mut self, packet: &Packet) {
+        self.lost = Some(packet.payload);
+        self.take(packet.payload);
+    }
+
+    fn take(&mut self, slot: u64) -> Carried {
+        let Some(carried) = self.slab.get_mut(slot as usize) else { return Carried::default() };
+        self.free.push(slot as u32);
+        core::mem::take(carried)
+    }
+
+    fn keep(&mut self, carried: Carried) -> u64 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slab[slot as usize] = carried;
+                slot.into()
+            }
+            None => {
+                self.slab.push(carried);
+                self.slab.len() as u64 - 1
+            }
+        }
+    }
+
+    /// Keeps an arrival for the program.
+    pub(crate) fn arrive(&mut self, packet: &Packet, now: Instant) {
+        let Carried { data, tag, .. } = self.take(packet.payload);
+        self.arrivals.push_back(Incoming {
+            flow: packet.flow.0 as usize,
+            at: now,
+            sent: packet.sent,
+            waited: packet.waited,
+            sequence: packet.sequence,
+            length: packet.length,
+            traffic_class: packet.traffic_class,
+            tag,
+            data,
+        });
+    }
+
+    /// Returns the time of the first arrival that the program has not received.
+    #[inline(always)]
+    pub(crate) fn first_arrival(&self) -> Option<Instant> {
+        self.arrivals.front().map(|arrival| arrival.at)
+    }
+
+    /// Returns the header of a packet that flow `flow` sends now, and its node.
+    fn header(&mut self, flow: usize, outgoing: Outgoing, now: Instant) -> Option<(Header, usize)> {
+        let Outgoing { length, traffic_class, fields, segment, tag, data } = outgoing;
+        let acknowledgement = segment.and_then(|segment| segment.acknowledgement);
+        let payload = self.keep(Carried { fields, acknowledgement, tag, data });
+        let host = self.hosts.get_mut(flow)?.as_mut()?;
+        let sequence = host.sequence;
+        host.sequence = sequence.wrapping_add(1);
+        let header = Header {
+            payload,
+            sent: now,
+            stamp: host.clock.read(now),
+            flow: FlowId(flow as u32),
+            sequence,
+            tcp_sequence: segment.map_or(0, |segment| segment.sequence),
+            tcp_flags: segment.map_or(0, |segment| segment.flags),
+            length,
+            traffic_class,
+            ..Header::default()
+        };
+        Some((header, host.node))
+    }
+
+    /// True if the network holds no packet of a program.
+    pub(crate) fn is_clear(&self) -> bool {
+        self.slab.len() == self.free.len()
+    }
+}
+
+impl Simulation<'_> {
+    /// Sends a packet of the outside flow at index `flow` now. Everything before has happened then. Returns
+    /// false if the packet is lost already: refused by the first queue, or lost on the first line.
+    ///
+    /// # Errors
+    /// See [`OutsideCallError`]. Nothing is sent then.
+    pub fn send_outside(
+        &mut self,
+        now: Instant,
+        flow: usize,
+        outgoing: Outgoing,
+    ) -> Result<bool, OutsideCallError> {
+        let outside = &self.events.network.core.runtime.outside;
+        let rank = outside.host(flow).ok_or(OutsideCallError::NoFlow(flow))?.rank;
+        if outside.turn != Some((flow, now)) {
+            self.reach(now)?;
+            self.advance_to(now, rank, false)?;
+            if self.has_ended {
+                return Err(OutsideCallError::Ended(self.end));
+            }
+        }
+        let outside = &mut self.events.network.core.runtime.outside;
+        outside.turn = Some((flow, now));
+        outside.lost = None;
+        let Some((header, node)) = outside.header(flow, outgoing, now) else { return Ok(false) };
+        let slot = header.payload;
+        self.events.network.send_outside(header, node, now);
+        Ok(self.events.network.core.runtime.outside.lost != Some(slot))
+    }
+
+    /// Advances the run to the next arrival at a program outside, at the latest to `until`. Events of sources
+    /// and hosts at `until` itself are left for later: outside hosts act there too.
+    ///
+    /// # Errors
+    /// See [`OutsideCallError`]; a run that has ended has no arrivals, which is no error.
+    pub fn receive_outside(&mut self, until: Instant) -> Result<Option<Incoming>, OutsideCallError> {
+        if self.events.network.core.runtime.outside.first_arrival().is_none() {
+            self.reach(until)?;
+            self.advance_to(until, self.acting_slot(), true)?;
+        }
+        let outside = &mut self.events.network.core.runtime.outside;
+        let Some(incoming) = outside.arrivals.pop_front() else {
+            outside.turn = None;
+            return Ok(None);
+        };
+        let partner = outside.host(incoming.flow).and_then(|host| host.partner);
+        outside.turn = partner.filter(|_| incoming.at == self.now).map(|flow| (flow, incoming.at));
+        Ok(Some(incoming))
+    }
+
+    /// Advances the run to `now`; arrivals wait until they are received.
+    ///
+    /// # Errors
+    /// See [`OutsideCallError`].
+    pub fn advance_outside(&mut self, now: Instant) -> Result<(), OutsideCallError> {
+        self.reach(now)?;
+        self.advance_to(now, self.acting_slot(), false)?;
+        self.events.network.core.runtime.outside.turn = None;
+        Ok(())
+    }
+
+    /// Returns the earliest time to which [`receive_outside`](Self::receive_outside) has something to do;
+    /// `None` if nothing happens until the end of the run.
+    pub fn next_outside(&self) -> Option<Instant> {
+        if let Some(arrival) = self.events.network.core.runtime.outside.first_arrival() {
+            return Some(arrival);
+        }
+        let (event, slot) = self.events.network.first();
+        // Sources and hosts of this instant are left for after it.
+        let is_left = event <= self.now && slot >= self.acting_slot();
+        let event = if is_left { self.now + Duration::from_picos(1) } else { event };
+        let next = event.min(self.next_change());
+        (next < self.end && !self.has_ended).then_some(next)
+    }
+
+    /// Returns the number of contents of packets that the network holds, and of arrivals not yet received.
+    pub fn outside_packets(&self) -> usize {
+        let outside = &self.events.network.core.runtime.outside;
+        outside.slab.len() - outside.free.len() + outside.arrivals.len()
+    }
+
+    /// Refuses a time before the one reached.
+    fn reach(&self, time: Instant) -> Result<(), OutsideCallError> {
+        if time < self.now { Err(OutsideCallError::Backwards(time, self.now)) } else { Ok(()) }
+    }
+
+    /// Returns the first slot of sources and hosts.
+    fn acting_slot(&self) -> usize {
+        self.events.network.core.runtime.slots.source(0)
+    }
+}
