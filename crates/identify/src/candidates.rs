@@ -1,0 +1,208 @@
+//! Candidates: the queues that a line may have, each a scenario with a few unknown parameters.
+//!
+//! To add one: write `candidates/<name>.rs`, and enter it in the list (`candidates!`), which declares its
+//! module. Fit, odds, output and the confusion matrix follow from the list.
+
+use core::fmt::Write;
+
+use lockgate_engine::units::{Bytes, Duration, Limit, Packets, Rate};
+
+use crate::probe::FULL;
+
+/// Values of the parameters of a line with its queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Setting {
+    /// Rate in bit/s.
+    pub rate: f64,
+    /// Rate in bit/s at which a burst leaves, for shapers and policers.
+    pub peak: f64,
+    /// Longest wait in the queue, in seconds at `rate`: the limit.
+    pub wait: f64,
+    /// True if the limit counts full packets instead of bytes.
+    pub in_packets: bool,
+    /// Depth of the token bucket, in bytes.
+    pub bucket: f64,
+    /// Target delay of a control law, in seconds.
+    pub target: f64,
+    /// Interval of a control law, in seconds.
+    pub interval: f64,
+    /// Drop probability of RED at its upper threshold.
+    pub probability: f64,
+    /// Probability of a loss that no queue explains.
+    pub loss: f64,
+}
+
+impl Setting {
+    /// Returns the limit of the queue: at least one full frame.
+    pub fn limit(&self) -> Limit {
+        let bytes = (self.wait * self.rate / 8.0).max(1600.0);
+        if self.in_packets {
+            Limit::Packets(Packets((bytes / f64::from(FULL)).round() as u64))
+        } else {
+            Limit::Bytes(Bytes(bytes as u64))
+        }
+    }
+
+    /// Returns the rate.
+    pub fn rate(&self) -> Rate {
+        Rate::from_bits(self.rate.max(1000.0) as u64)
+    }
+
+    /// Returns the bucket's depth: at least five full frames. A smaller one is not told from none.
+    pub fn bucket(&self) -> Bytes {
+        Bytes(self.bucket.max(LEAST_BUCKET) as u64)
+    }
+
+    /// Returns the target delay.
+    pub fn target(&self) -> Duration {
+        micros(self.target)
+    }
+
+    /// Returns the interval of the control law.
+    pub fn interval(&self) -> Duration {
+        micros(self.interval)
+    }
+}
+
+/// Depth in bytes below which a bucket is not told from none.
+pub const LEAST_BUCKET: f64 = 7570.0;
+
+/// Returns seconds as whole microseconds, at least one.
+fn micros(seconds: f64) -> Duration {
+    Duration::from_picos((seconds * 1e6).max(1.0) as u64 * 1_000_000)
+}
+
+/// Unknown parameter of a candidate, besides its rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// Limit of the queue, searched from the longest wait that was seen.
+    Wait,
+    /// Limit of a queue that a control law keeps short: as [`Wait`](Self::Wait), or never reached.
+    Room,
+    /// Unit of the limit: bytes or packets.
+    Unit,
+    /// Bucket, searched from the longest burst that passed.
+    Bucket,
+    /// Target delay, searched from the usual ones.
+    Target,
+    /// Interval of a control law.
+    Interval,
+    /// Upper threshold of RED, searched from the longest wait that was seen.
+    Threshold,
+    /// Drop probability of RED.
+    Probability,
+}
+
+impl Unknown {
+    /// Sets the parameter. A unit is packets if the value is more than zero.
+    pub fn set(self, setting: &mut Setting, value: f64) {
+        match self {
+            Self::Wait | Self::Room => setting.wait = value,
+            Self::Unit => setting.in_packets = value > 0.0,
+            Self::Bucket => setting.bucket = value,
+            Self::Target | Self::Threshold => setting.target = value,
+            Self::Interval => setting.interval = value,
+            Self::Probability => setting.probability = value,
+        }
+    }
+
+    /// Returns the value of the parameter; `None` if it has no steps.
+    pub fn get(self, setting: &Setting) -> Option<f64> {
+        match self {
+            Self::Wait | Self::Room => Some(setting.wait),
+            Self::Unit => None,
+            Self::Bucket => Some(setting.bucket),
+            Self::Target | Self::Threshold => Some(setting.target),
+            Self::Interval => Some(setting.interval),
+            Self::Probability => Some(setting.probability),
+        }
+    }
+
+    /// Returns the values to begin with, if `seen` has what was estimated.
+    pub fn grid(self, seen: &Setting) -> Vec<f64> {
+        match self {
+            Self::Wait => vec![seen.wait * 1.02],
+            Self::Room => vec![seen.wait * 1.02, seen.wait * 40.0],
+            Self::Unit => vec![0.0, 1.0],
+            Self::Bucket => vec![seen.bucket, seen.bucket * 2.0],
+            Self::Target => vec![0.005, 0.015, 0.03],
+            Self::Interval => vec![0.1],
+            Self::Threshold => vec![seen.wait * 0.85, seen.wait * 0.5],
+            Self::Probability => vec![0.02, 0.1],
+        }
+    }
+}
+
+/// Queue that a line may have.
+#[derive(Clone, Copy, Debug)]
+pub struct Candidate {
+    /// Name in output.
+    pub name: &'static str,
+    /// What it does, for a person.
+    pub sentence: &'static str,
+    /// Parameters to search, besides rate and loss.
+    pub unknown: &'static [Unknown],
+    /// True if the queue shapes or polices: the line behind it is faster than the rate.
+    pub has_bucket: bool,
+    /// True if each flow has a queue of its own: the traffic of others takes no more than its share.
+    pub is_fair: bool,
+    /// True if the candidate draws random numbers.
+    pub draws: bool,
+    /// Writes the queues of the port as lines of TOML below `[port."line:receiver"]`.
+    pub queues: fn(&Setting) -> String,
+}
+
+macro_rules! candidates {
+    ($($module:ident),* $(,)?) => {
+        $(mod $module;)*
+        /// All candidates.
+        pub const ALL: &[Candidate] = &[$($module::CANDIDATE),*];
+    };
+}
+
+candidates! {
+    fifo,
+    fifo_head,
+    shaper,
+    policer,
+    red,
+    codel,
+    pie,
+    sfq,
+    fq_codel,
+    fq_pie,
+    cake,
+    prio,
+    drr,
+    dualpi2,
+}
+
+impl Candidate {
+    /// Returns the candidate of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        ALL.iter().find(|candidate| candidate.name == name)
+    }
+
+    /// Writes the line with its queue as a scenario: `sender`, `line` and `receiver`, joined by a fast link
+    /// and the line itself, whose one-way delay is `delay` seconds. Without flows.
+    pub fn to_toml(&self, setting: &Setting, delay: f64) -> String {
+        let mut text = String::new();
+        let fast = Rate::from_bits((setting.peak.max(setting.rate) * 10.0).clamp(1e9, 1e12) as u64);
+        let rate = if self.has_bucket { setting.peak.max(setting.rate) } else { setting.rate };
+        let rate = Rate::from_bits(rate.max(1000.0) as u64);
+        let _ = write!(
+            text,
+            "[node]\nsender = {{}}\nline = {{}}\nreceiver = {{}}\n\n\
+             [link.access]\nbetween = [\"sender\", \"line\"]\nrate = \"{fast}\"\n\n\
+             [link.line]\nbetween = [\"line\", \"receiver\"]\nrate = \"{rate}\"\n",
+        );
+        if delay > 0.0 {
+            let _ = writeln!(text, "delay = \"{}\"", micros(delay));
+        }
+        if setting.loss > 0.0 {
+            let _ = writeln!(text, "loss = \"{}%\"", setting.loss * 100.0);
+        }
+        let _ = write!(text, "\n[port.\"line:receiver\"]\n{}", (self.queues)(setting));
+        text
+    }
+}

@@ -1,0 +1,18 @@
+//! CoDel.
+
+use super::{Candidate, Setting, Unknown};
+
+pub(super) const CANDIDATE: Candidate = Candidate {
+    name: "codel",
+    sentence: "one queue with CoDel: drops at the head ever faster while the delay stays above a target",
+    unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Interval],
+    has_bucket: false,
+    is_fair: false,
+    draws: false,
+    queues,
+};
+
+fn queues(setting: &Setting) -> String {
+    let (limit, target, interval) = (setting.limit(), setting.target(), setting.interval());
+    format!("queue.q = {{ kind = \"codel\", limit = \"{limit}\", target = \"{target}\", interval = \"{interval}\" }}\n")
+}

@@ -1,0 +1,18 @@
+//! Fair queueing with PIE in each queue.
+
+use super::{Candidate, Setting, Unknown};
+
+pub(super) const CANDIDATE: Candidate = Candidate {
+    name: "fq_pie",
+    sentence: "a queue for each flow, each with PIE",
+    unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit],
+    has_bucket: false,
+    is_fair: true,
+    draws: true,
+    queues,
+};
+
+fn queues(setting: &Setting) -> String {
+    let (limit, target) = (setting.limit(), setting.target());
+    format!("queue.q = {{ kind = \"fq_pie\", limit = \"{limit}\", target = \"{target}\" }}\n")
+}

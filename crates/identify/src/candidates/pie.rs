@@ -1,0 +1,18 @@
+//! PIE.
+
+use super::{Candidate, Setting, Unknown};
+
+pub(super) const CANDIDATE: Candidate = Candidate {
+    name: "pie",
+    sentence: "one queue with PIE: random drops that hold the delay at a target",
+    unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit],
+    has_bucket: false,
+    is_fair: false,
+    draws: true,
+    queues,
+};
+
+fn queues(setting: &Setting) -> String {
+    let (limit, target) = (setting.limit(), setting.target());
+    format!("queue.q = {{ kind = \"pie\", limit = \"{limit}\", target = \"{target}\" }}\n")
+}

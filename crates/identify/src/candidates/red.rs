@@ -1,0 +1,25 @@
+//! Random early detection with Linux' arithmetic. The minimum is a third of the maximum.
+
+use super::{Candidate, Setting, Unknown};
+
+pub(super) const CANDIDATE: Candidate = Candidate {
+    name: "red",
+    sentence: "one queue with random early detection: random drops that grow with the average backlog",
+    unknown: &[Unknown::Threshold, Unknown::Probability],
+    has_bucket: false,
+    is_fair: false,
+    draws: true,
+    queues,
+};
+
+fn queues(setting: &Setting) -> String {
+    let bytes = |wait: f64| (wait * setting.rate / 8.0) as u64;
+    let max = bytes(setting.target).max(4600);
+    let limit = bytes(setting.wait * 1.5).max(4 * max);
+    let (rate, percent) = (setting.rate(), setting.probability * 100.0);
+    format!(
+        "queue.q = {{ kind = \"red\", min = \"{}B\", max = \"{max}B\", limit = \"{limit}B\", avpkt = \"1442B\", \
+         probability = \"{percent}%\", bandwidth = \"{rate}\" }}\n",
+        max / 3
+    )
+}

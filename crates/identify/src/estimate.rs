@@ -1,0 +1,340 @@
+//! Direct estimators: what arrivals say about a line before any queue is assumed.
+
+use crate::candidates::Setting;
+use crate::plan::PINGS;
+use crate::probe::{FULL, Observation, Probe, Purpose, SMALL, Sent};
+
+/// Delay of an idle line by the two clocks, as a straight line over the time of sending.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Base {
+    /// Delay at the start, in seconds, with the offset between the clocks.
+    pub delay: f64,
+    /// Relative drift of the receiver's clock against the sender's.
+    pub drift: f64,
+}
+
+impl Base {
+    /// Returns the delay of an idle line for a packet that is sent at `at` seconds.
+    pub fn at(&self, at: f64) -> f64 {
+        self.delay + self.drift * at
+    }
+}
+
+/// What was estimated without assuming a queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// Delay of the idle line, and the drift of the clocks.
+    pub base: Base,
+    /// Mean of the delays' variation on the idle line, in seconds.
+    pub jitter: f64,
+    /// Rate in bit/s at which full packets leave one after another.
+    pub rate: f64,
+    /// Relative standard error of the rate.
+    pub rate_error: f64,
+    /// Rate of the probe in the last part of the excess, in bit/s.
+    pub goodput: f64,
+    /// Rate at which the excess was sent.
+    pub sent_rate: f64,
+    /// Part of the time that others used the line while it was else idle.
+    pub busy: f64,
+    /// Longest wait, in seconds.
+    pub wait: f64,
+    /// Longest burst beyond the rate, in bytes.
+    pub bucket: f64,
+    /// Rate at which a burst arrived, in bit/s.
+    pub peak: f64,
+    /// Share of packets lost on the idle line.
+    pub loss: f64,
+    /// True if packets were lost in excess, so that the longest wait is a limit.
+    pub is_full: bool,
+}
+
+/// A packet that arrived: time of sending, delay in seconds, place in the round.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The packet.
+    pub sent: Sent,
+    /// Time of sending in seconds.
+    pub at: f64,
+    /// Time from sending to arrival in seconds, by the two clocks.
+    pub delay: f64,
+    /// Traffic class on arrival.
+    pub traffic_class: u8,
+}
+
+const PICO: f64 = 1e-12;
+
+/// Returns the packets of round `index` that arrived.
+pub fn seen<'a>(probe: &'a Probe, observed: &'a Observation, index: usize) -> impl Iterator<Item = Seen> + 'a {
+    let packets = probe.rounds[index].packets.iter();
+    packets.zip(&observed.rounds[index]).filter_map(|(sent, arrival)| {
+        let arrival = arrival.as_ref()?;
+        let delay = (arrival.at - sent.at.cast_signed()) as f64 * PICO;
+        let traffic_class = arrival.traffic_class;
+        Some(Seen { sent: *sent, at: sent.at as f64 * PICO, delay, traffic_class })
+    })
+}
+
+/// Estimates the idle delay and the drift of the clocks: the line below all delays of small packets that is
+/// nearest to them (Moon, Skelly, Towsley, INFOCOM 1999).
+pub fn base(probe: &Probe, observed: &Observation) -> Base {
+    let mut points = Vec::new();
+    for index in 0..probe.rounds.len() {
+        let small = seen(probe, observed, index).filter(|seen| seen.sent.length == SMALL);
+        points.extend(small.map(|seen| (seen.at, seen.delay)));
+    }
+    if points.is_empty() {
+        for index in 0..probe.rounds.len() {
+            points.extend(seen(probe, observed, index).map(|seen| (seen.at, seen.delay)));
+        }
+    }
+    let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
+    let flat = Base { delay: if least.is_finite() { least } else { 0.0 }, drift: 0.0 };
+    let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len().max(1) as f64;
+    let span = points.last().map_or(0.0, |last| last.0) - points.first().map_or(0.0, |first| first.0);
+    if points.len() < 8 || span < 0.5 {
+        return flat;
+    }
+    // Lower convex hull, from left to right.
+    let mut hull: Vec<(f64, f64)> = Vec::new();
+    for point in points {
+        while let [.., before, last] = hull[..] {
+            let turn = (last.0 - before.0) * (point.1 - before.1) - (last.1 - before.1) * (point.0 - before.0);
+            if turn > 0.0 {
+                break;
+            }
+            hull.pop();
+        }
+        hull.push(point);
+    }
+    let edge = hull.windows(2).find(|edge| edge[1].0 >= mean);
+    let Some(&[one, two]) = edge else { return flat };
+    let drift = (two.1 - one.1) / (two.0 - one.0);
+    // Oscillators are within 100 ppm of each other: more is a queue.
+    if drift.abs() > 2e-4 || !drift.is_finite() {
+        return flat;
+    }
+    Base { delay: one.1 - drift * one.0, drift }
+}
+
+/// Returns the value below which a share of the values lies; zero of none. Sorts them.
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values.get((last as f64 * share) as usize).copied().unwrap_or(0.0)
+}
+
+/// Gaps between arrivals of full packets that stood in line: the later was sent before the earlier arrived.
+fn gaps(probe: &Probe, observed: &Observation, base: &Base) -> Vec<f64> {
+    let mut gaps = Vec::new();
+    let place = |seen: &Seen| seen.at + seen.delay - base.drift * seen.at;
+    for (index, round) in probe.rounds.iter().enumerate() {
+        if !matches!(round.purpose, Purpose::Train | Purpose::Excess | Purpose::Gentle | Purpose::Deep) {
+            continue;
+        }
+        let full: Vec<Seen> = seen(probe, observed, index).filter(|seen| seen.sent.length == FULL).collect();
+        // The first part may pass on the credit of a bucket.
+        let skipped = full.len() / 2;
+        for pair in full.get(skipped..).unwrap_or(&[]).windows(2) {
+            let gap = place(&pair[1]) - place(&pair[0]);
+            let waits = pair[1].delay - base.at(pair[1].at);
+            if gap > 0.0 && waits > gap && pair[0].sent.flow == pair[1].sent.flow {
+                gaps.push(gap);
+            }
+        }
+    }
+    gaps
+}
+
+/// Returns the centre of the densest half, again and again: the half-sample mode (Bickel, Fruehwirth 2006).
+fn mode(sorted: &[f64]) -> f64 {
+    let mut part = sorted;
+    while part.len() > 3 {
+        let half = part.len().div_ceil(2);
+        let from = (0..=part.len() - half)
+            .min_by(|one, two| (part[one + half - 1] - part[*one]).total_cmp(&(part[two + half - 1] - part[*two])));
+        let from = from.unwrap_or(0);
+        part = &part[from..from + half];
+    }
+    part.iter().sum::<f64>() / part.len().max(1) as f64
+}
+
+/// Returns the rate at which full packets leave one after another, with its relative error; `None` if too
+/// few stood in line.
+fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base) -> Option<(f64, f64)> {
+    let mut gaps = gaps(probe, observed, base);
+    if gaps.len() < 12 {
+        return None;
+    }
+    gaps.sort_by(f64::total_cmp);
+    let centre = mode(&gaps);
+    let near: Vec<f64> = gaps.iter().copied().filter(|gap| (gap / centre - 1.0).abs() < 0.25).collect();
+    let mean = near.iter().sum::<f64>() / near.len().max(1) as f64;
+    let spread = near.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / near.len().max(1) as f64;
+    let error = spread.sqrt() / (near.len() as f64).sqrt() / mean;
+    Some((f64::from(FULL) * 8.0 / mean, error))
+}
+
+/// Returns the rate of the line with its relative error. On a quiet line it is the goodput in excess; beside
+/// others it is more: what packets that left one after another say, if that is plausible.
+fn line_rate(
+    probe: &Probe,
+    observed: &Observation,
+    base: &Base,
+    jitter: f64,
+    (goodput, sent_rate, busy): (f64, f64, f64),
+) -> (f64, f64) {
+    if busy < QUIET {
+        return (goodput, 0.003);
+    }
+    // One queue for all, or a queue for each flow.
+    let of_one = goodput / (1.0 - busy * goodput / sent_rate).max(0.5);
+    let of_each = goodput / (1.0 - busy).max(0.5);
+    let highest = of_one.max(of_each) * 1.25;
+    let spacing = if jitter < 0.1 * f64::from(FULL) * 8.0 / goodput {
+        spacing_rate(probe, observed, base)
+    } else {
+        train_rate(probe, observed, base)
+    };
+    spacing.filter(|(rate, _)| (goodput * 0.99..highest).contains(rate)).unwrap_or((of_one, 0.03))
+}
+
+/// Share of pings that wait, below which nobody else is on the line.
+pub const QUIET: f64 = 0.04;
+
+/// Returns the rate of the second half of the longest train's arrivals, for hosts whose jitter hides a single
+/// gap.
+fn train_rate(probe: &Probe, observed: &Observation, base: &Base) -> Option<(f64, f64)> {
+    let index = probe.rounds.iter().position(|round| round.purpose == Purpose::Train)?;
+    let mut arrivals: Vec<f64> = seen(probe, observed, index)
+        .filter(|seen| seen.sent.length == FULL)
+        .map(|seen| seen.at + seen.delay - base.drift * seen.at)
+        .collect();
+    arrivals.sort_by(f64::total_cmp);
+    let part = arrivals.get(arrivals.len() / 2..).filter(|part| part.len() >= 20)?;
+    let count = part.len() as f64;
+    let mean = part.iter().sum::<f64>() / count;
+    // Least squares of the number over the time.
+    let middle = (count - 1.0) / 2.0;
+    let both: f64 = part.iter().enumerate().map(|(index, at)| (index as f64 - middle) * (at - mean)).sum();
+    let own: f64 = (0..part.len()).map(|index| (index as f64 - middle) * (index as f64 - middle)).sum();
+    let gap = both / own;
+    (gap > 0.0).then(|| (f64::from(FULL) * 8.0 / gap, 0.02))
+}
+
+/// Rate of the arrivals of a round in its last 60 %, in bit/s, over all flows: least squares of the bytes over
+/// the time of arrival.
+pub fn goodput(probe: &Probe, observed: &Observation, index: usize, drift: f64) -> Option<f64> {
+    let mut arrivals: Vec<(f64, f64)> = seen(probe, observed, index)
+        .filter(|seen| seen.sent.flow != PINGS)
+        .map(|seen| (seen.at + seen.delay - drift * seen.at, f64::from(seen.sent.length) * 8.0))
+        .collect();
+    arrivals.sort_by(|one, two| one.0.total_cmp(&two.0));
+    let from = arrivals.len() * 2 / 5;
+    let part = arrivals.get(from..).filter(|part| part.len() >= 5)?;
+    let (first, last) = (part.first()?.0, part.last()?.0);
+    let bits: f64 = part.iter().skip(1).map(|arrival| arrival.1).sum();
+    (last > first).then(|| bits / (last - first))
+}
+
+/// Rate at which the full packets of a round were sent, in bit/s.
+fn sent_rate(packets: &[Sent]) -> Option<f64> {
+    let packets: Vec<&Sent> = packets.iter().filter(|sent| sent.flow != PINGS).collect();
+    let span = (packets.last()?.at - packets.first()?.at) as f64 * PICO;
+    let bits: f64 = packets.iter().skip(1).map(|sent| f64::from(sent.length) * 8.0).sum();
+    (span > 0.0).then(|| bits / span)
+}
+
+/// Estimates from the rounds so far; `None` before anything arrived in excess.
+pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
+    let base = base(probe, observed);
+    let of = |purpose: Purpose| probe.rounds.iter().rposition(|round| round.purpose == purpose);
+    let excess = of(Purpose::Deep).or_else(|| of(Purpose::Excess))?;
+    let goodput = goodput(probe, observed, excess, base.drift)?;
+    let sent_rate = sent_rate(&probe.rounds[excess].packets)?;
+    let (mut idle, mut idle_count, mut idle_lost) = (Vec::new(), 0usize, 0usize);
+    let (mut wait, mut lost) = (0.0f64, 0usize);
+    for (index, round) in probe.rounds.iter().enumerate() {
+        let is_ping = |sent: &Sent| sent.flow == PINGS;
+        idle_count += round.packets.iter().filter(|sent| is_ping(sent)).count();
+        let arrivals = &observed.rounds[index];
+        let pairs = round.packets.iter().zip(arrivals);
+        idle_lost += pairs.clone().filter(|(sent, arrival)| is_ping(sent) && arrival.is_none()).count();
+        if round.purpose != Purpose::Ramp {
+            lost += pairs.filter(|(sent, arrival)| !is_ping(sent) && arrival.is_none()).count();
+        }
+        for seen in seen(probe, observed, index) {
+            let over = seen.delay - base.at(seen.at);
+            if seen.sent.flow == PINGS {
+                idle.push(over);
+            } else {
+                wait = wait.max(over);
+            }
+        }
+    }
+    let jitter = quantile(&mut idle, 0.25) / 0.33;
+    let threshold = 4.0 * jitter + 0.2 * f64::from(FULL) * 8.0 / goodput;
+    let busy = idle.iter().filter(|over| **over > threshold).count() as f64 / idle.len().max(1) as f64;
+    let (rate, rate_error) = line_rate(probe, observed, &base, jitter, (goodput, sent_rate, busy));
+    let (bucket, peak) = burst(probe, observed, rate, &base);
+    let loss = idle_lost as f64 / idle_count.max(1) as f64;
+    Some(Estimate {
+        base,
+        jitter,
+        rate,
+        rate_error,
+        goodput,
+        sent_rate,
+        busy,
+        wait,
+        bucket,
+        peak,
+        loss: if idle_lost > 1 { loss } else { 0.0 },
+        is_full: lost > 3 + probe.packets().count() / 50,
+    })
+}
+
+/// Returns the longest burst of full packets beyond `rate`, in bytes, over trains and excess: the largest
+/// `bytes - rate * time` from the first arrival of a round on; and the rate at which the first packets of a
+/// train arrived.
+fn burst(probe: &Probe, observed: &Observation, rate: f64, base: &Base) -> (f64, f64) {
+    let (mut bucket, mut peak) = (0.0f64, 0.0f64);
+    for (index, round) in probe.rounds.iter().enumerate() {
+        if !matches!(round.purpose, Purpose::Train | Purpose::Excess) {
+            continue;
+        }
+        let mut arrivals: Vec<f64> = seen(probe, observed, index)
+            .filter(|seen| seen.sent.length == FULL)
+            .map(|seen| seen.at + seen.delay - base.drift * seen.at)
+            .collect();
+        arrivals.sort_by(f64::total_cmp);
+        let Some(&first) = arrivals.first() else { continue };
+        for (count, at) in arrivals.iter().enumerate() {
+            bucket = bucket.max((count + 1) as f64 * f64::from(FULL) - rate / 8.0 * (at - first));
+        }
+        if round.purpose == Purpose::Train && arrivals.len() > 4 {
+            let mut gaps: Vec<f64> = arrivals.windows(2).map(|pair| pair[1] - pair[0]).collect();
+            let part = (gaps.len() / 3).clamp(3, 12);
+            let early = quantile(&mut gaps[..part], 0.5);
+            peak = f64::from(FULL) * 8.0 / early.max(1e-7);
+        }
+    }
+    (bucket, peak.max(rate))
+}
+
+impl Estimate {
+    /// Returns the setting from which candidates are searched.
+    pub fn setting(&self) -> Setting {
+        Setting {
+            rate: self.rate,
+            peak: self.peak,
+            wait: self.wait.max(f64::from(FULL) * 8.0 / self.rate),
+            in_packets: false,
+            bucket: self.bucket,
+            target: 0.005,
+            interval: 0.1,
+            probability: 0.02,
+            loss: self.loss,
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The experiment: rounds of probes, each chosen to separate what is left.
+
+use crate::candidates::Candidate;
+use crate::estimate::{Estimate, estimate, goodput, seen};
+use crate::features::{features, simulated_base};
+use crate::judge::{Fit, Judge, LEAST_ODDS, MOST_MISFIT, candidates, line, odds};
+use crate::line::Others;
+use crate::plan::{Scale, ramp, reason, round};
+use crate::probe::{FULL, Observation, Probe, Purpose, Round};
+use lockgate_engine::random::Seed;
+
+/// Sender and receiver of probes.
+pub trait Prober {
+    /// The error of a network or of a file.
+    type Error;
+
+    /// Sends the last round of `probe`; the rounds before it were sent earlier. Corrects the times of
+    /// sending to those that were kept, and returns the arrivals of all rounds so far.
+    ///
+    /// # Errors
+    /// If packets cannot be sent or observed.
+    fn send(&mut self, probe: &mut Probe) -> Result<Observation, Self::Error>;
+}
+
+/// Limits of an experiment.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes that may be sent.
+    pub bytes: u64,
+    /// Seconds that it may last.
+    pub seconds: f64,
+    /// Highest rate in bit/s.
+    pub most: f64,
+    /// Names of candidates that are left out.
+    pub without: Vec<&'static str>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 20_000_000, seconds: 30.0, most: 1e8, without: Vec::new() }
+    }
+}
+
+/// What was concluded about the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// The queue is that of the best fit, by odds of at least twenty to one.
+    Decided,
+    /// The best fits are too close.
+    Undecided,
+    /// No candidate fits.
+    NoneOfThese,
+    /// Nothing was learnt: why.
+    Unknown(String),
+}
+
+/// Result of an experiment.
+#[derive(Clone, Debug)]
+pub struct Identified {
+    /// What was sent.
+    pub probe: Probe,
+    /// What came.
+    pub observed: Observation,
+    /// Direct estimates; `None` if nothing arrived in excess.
+    pub estimate: Option<Estimate>,
+    /// Fits, the best first.
+    pub fits: Vec<Fit>,
+    /// Odds of the best against all others.
+    pub odds: f64,
+    /// Conclusion about the queue.
+    pub verdict: Verdict,
+    /// Simulated passes.
+    pub passes: usize,
+}
+
+/// Rounds that may follow the first ones, by what they separate.
+const FURTHER: [Purpose; 4] = [Purpose::Share, Purpose::Classes, Purpose::Ecn, Purpose::Gentle];
+
+/// Mean misfit between two candidates' predictions, below which a round does not separate them.
+const LEAST_SEPARATION: f64 = 12.0;
+
+/// Pause in seconds in which a bucket fills again.
+const REFILL: f64 = 0.8;
+
+/// Odds at which a candidate is given up.
+const HOPELESS: f64 = 25.0;
+
+/// State of an experiment.
+struct Experiment<'p, P> {
+    prober: &'p mut P,
+    limits: Limits,
+    probe: Probe,
+    observed: Observation,
+    /// Time at which the next round may begin, in seconds.
+    next: f64,
+}
+
+impl<P: Prober> Experiment<'_, P> {
+    fn send(&mut self, purpose: Purpose, reason: String, packets: Vec<crate::probe::Sent>) -> Result<(), P::Error> {
+        if packets.is_empty() {
+            return Ok(());
+        }
+        self.probe.rounds.push(Round { purpose, reason, packets });
+        self.observed = self.prober.send(&mut self.probe)?;
+        // The queue must be empty before the next round: by the longest delay over the least one.
+        let index = self.probe.rounds.len() - 1;
+        let least = (0..=index)
+            .flat_map(|index| seen(&self.probe, &self.observed, index))
+            .map(|seen| seen.delay)
+            .fold(f64::INFINITY, f64::min);
+        let last = seen(&self.probe, &self.observed, index).map(|seen| seen.at + seen.delay - least);
+        let sent = self.probe.rounds[index].packets.last().map_or(0.0, |sent| sent.at as f64 * 1e-12);
+        self.next = last.fold(sent, f64::max) + 0.05;
+        Ok(())
+    }
+
+    fn scale(&self, rate: f64) -> Scale {
+        Scale {
+            rate,
+            most: self.limits.most,
+            bytes: self.limits.bytes.saturating_sub(self.probe.bytes()) as f64,
+            seconds: (self.limits.seconds - self.next - 0.5).max(0.0),
+        }
+    }
+
+    /// Raises the rate until not all of it comes through. Returns the rate that did.
+    fn ramp(&mut self) -> Result<Option<f64>, P::Error> {
+        let (mut rate, mut through): (f64, Option<f64>) = (500e3, None);
+        loop {
+            let rising = rate.min(self.limits.most);
+            let packets = ramp(self.next, rising);
+            let bytes: u64 = packets.iter().map(|sent| u64::from(sent.length)).sum();
+            if self.probe.bytes() + bytes > self.limits.bytes / 3 {
+                return Ok(through);
+            }
+            self.send(Purpose::Ramp, format!("{} at {:.3} Mbit/s", reason(Purpose::Ramp), rising / 1e6), packets)?;
+            let index = self.probe.rounds.len() - 1;
+            let sent = self.probe.rounds[index].packets.len();
+            let came = self.observed.rounds[index].iter().flatten().count();
+            let got = goodput(&self.probe, &self.observed, index, 0.0);
+            through = got.or(through);
+            let is_over = got.is_none_or(|got| got < 0.85 * rising) || came * 10 < sent * 9;
+            if is_over && got.is_some() {
+                return Ok(through);
+            }
+            if is_over || rising >= self.limits.most {
+                return Ok(if is_over { through } else { got });
+            }
+            rate *= 2.0;
+        }
+    }
+}
+
+/// Identifies the line between the two ends of `prober`.
+///
+/// # Errors
+/// Those of the prober.
+pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified, P::Error> {
+    let mut experiment = Experiment {
+        prober,
+        limits: limits.clone(),
+        probe: Probe::default(),
+        observed: Observation::default(),
+        next: 0.02,
+    };
+    let mut fits = Vec::new();
+    let mut passes = 0;
+    let Some(mut rate) = experiment.ramp()? else {
+        return Ok(conclude(experiment, fits, passes, Some("nothing arrived".to_owned())));
+    };
+    let send = |experiment: &mut Experiment<'_, P>, purpose, rate| {
+        let packets = round(purpose, experiment.next, &experiment.scale(rate));
+        experiment.send(purpose, reason(purpose).to_owned(), packets)
+    };
+    // Buckets fill again after the ramp.
+    experiment.next += REFILL;
+    send(&mut experiment, Purpose::Train, rate)?;
+    experiment.next += REFILL;
+    send(&mut experiment, Purpose::Excess, rate)?;
+    let mut seen = estimate(&experiment.probe, &experiment.observed);
+    if let Some(first) = &seen {
+        // The ramp may have passed on a bucket's credit, or the queue not have filled.
+        let is_off = (first.rate / rate - 1.0).abs() > 0.25;
+        rate = first.rate;
+        if !first.is_full || is_off {
+            let purpose = if is_off { Purpose::Excess } else { Purpose::Deep };
+            send(&mut experiment, purpose, rate)?;
+            seen = estimate(&experiment.probe, &experiment.observed);
+        }
+    }
+    let mut left: Vec<&'static Candidate> = candidates(&limits.without);
+    let mut further: Vec<Purpose> = FURTHER.to_vec();
+    let mut confirmed = false;
+    while let Some(now) = &seen {
+        rate = now.rate;
+        let mut judge = Judge::new(&experiment.probe, &experiment.observed, now);
+        fits = judge.rank(&left, &fits);
+        passes += judge.passes;
+        let best = fits.first().map_or(0.0, |fit| fit.misfit);
+        left = fits.iter().filter(|fit| 0.125 * (fit.misfit - best) < HOPELESS).map(|fit| fit.candidate).collect();
+        let scale = experiment.scale(rate);
+        let next = choose(&experiment, &fits, &further, &scale);
+        let Some((purpose, why)) = next.or_else(|| {
+            // One more look at what was decided by few rounds, for queues that are none of the candidates.
+            let purpose = (!confirmed).then(|| further.first().copied()).flatten()?;
+            confirmed = true;
+            Some((purpose, format!("{}: to confirm", reason(purpose))))
+        }) else {
+            break;
+        };
+        further.retain(|other| *other != purpose);
+        let packets = round(purpose, experiment.next, &scale);
+        if packets.iter().filter(|sent| sent.length == FULL).count() < 40 {
+            break;
+        }
+        experiment.send(purpose, why, packets)?;
+        seen = estimate(&experiment.probe, &experiment.observed);
+    }
+    Ok(conclude(experiment, fits, passes, None))
+}
+
+/// Chooses the round that separates the fits which are left best, by what they predict of it.
+fn choose<P>(
+    experiment: &Experiment<'_, P>,
+    fits: &[Fit],
+    further: &[Purpose],
+    scale: &Scale,
+) -> Option<(Purpose, String)> {
+    let best = fits.first()?;
+    let limit = best.misfit + 8.0 * libm::log(LEAST_ODDS) + 10.0;
+    let rivals: Vec<&Fit> = fits[1..].iter().filter(|fit| fit.misfit < limit).take(3).collect();
+    let mut chosen: Option<(f64, Purpose, String)> = None;
+    for &purpose in further {
+        let packets = round(purpose, experiment.next, scale);
+        let probe = Probe { rounds: vec![Round { purpose, reason: String::new(), packets }] };
+        let predict = |fit: &Fit| {
+            let others = Others { rate: fit.others, length: FULL };
+            let observed = line(fit.candidate, &fit.setting)?.pass(&probe, others, Seed(7))?;
+            Some(features(&probe, &observed, &simulated_base(&probe, &observed), 0.0))
+        };
+        let Some(own) = predict(best) else { continue };
+        for rival in &rivals {
+            let Some(other) = predict(rival) else { continue };
+            let separation = separation(&own, &other, scale);
+            if separation > chosen.as_ref().map_or(LEAST_SEPARATION, |chosen| chosen.0) {
+                let why = format!(
+                    "{}; separates {} from {}",
+                    reason(purpose),
+                    best.candidate.name,
+                    rival.candidate.name
+                );
+                chosen = Some((separation, purpose, why));
+            }
+        }
+    }
+    chosen.map(|(_, purpose, why)| (purpose, why))
+}
+
+/// Sum of the misfits between two predictions.
+fn separation(one: &[crate::features::Feature], two: &[crate::features::Feature], scale: &Scale) -> f64 {
+    let wait = one.iter().filter(|feature| feature.kind == crate::features::Kind::Wait);
+    let wait = wait.map(|feature| feature.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let noise =
+        crate::features::Noise { packet_time: scale.packet_time(), jitter: 0.0, loss: 0.0, wait, busy: 0.0 };
+    let pairs = one.iter().zip(two).filter(|(one, two)| one.value.is_finite() && two.value.is_finite());
+    pairs
+        .map(|(one, two)| {
+            let distance = (one.value - two.value) / one.floor(&noise);
+            6.0 * libm::log(1.0 + distance * distance / 6.0)
+        })
+        .sum()
+}
+
+fn conclude<P>(
+    experiment: Experiment<'_, P>,
+    fits: Vec<Fit>,
+    passes: usize,
+    why: Option<String>,
+) -> Identified {
+    let odds = odds(&fits);
+    let verdict = match (why, fits.first()) {
+        (Some(why), _) => Verdict::Unknown(why),
+        (None, None) => Verdict::Unknown("too few packets arrived in excess of the rate".to_owned()),
+        (None, Some(best)) if best.mean_misfit() > MOST_MISFIT => Verdict::NoneOfThese,
+        (None, Some(_)) if odds < LEAST_ODDS => Verdict::Undecided,
+        (None, Some(_)) => Verdict::Decided,
+    };
+    let Experiment { probe, observed, .. } = experiment;
+    let estimate = estimate(&probe, &observed);
+    Identified { probe, observed, estimate, fits, odds, verdict, passes }
+}

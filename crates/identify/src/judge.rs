@@ -1,0 +1,292 @@
+//! Judgement: each candidate is fitted to the observation by simulating the packets that were really sent,
+//! and the families are compared by their odds.
+//!
+//! ```text
+//! candidate, setting --pass, several seeds--> features: mean, variance --'
+//! observation ------------------------------> features ------------------+--> misfit --> odds
+//! ```
+//!
+//! The likelihood is synthetic (Wood, Nature 2010): features are taken as normal around the simulated mean,
+//! with tails of Student's law, because no simulation has every cause. Features of one run depend on each
+//! other, so that their sum is tempered; the temper and the bound of *none of these* were chosen on hidden
+//! lines of their own (`tests/hidden_lines.rs`).
+
+use lockgate_engine::random::Seed;
+use lockgate_engine::units::Duration;
+use lockgate_scenario::Override;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::candidates::{ALL, Candidate, Setting, Unknown};
+use crate::estimate::{Estimate, QUIET};
+use crate::features::{Feature, Kind, Noise, features, simulated_base};
+use crate::line::{Line, Others};
+use crate::probe::{FULL, Observation, Probe};
+
+/// Degrees of freedom of Student's law: how far a feature may stray.
+const FREEDOM: f64 = 6.0;
+
+/// Temper of the likelihood: the share of the features that is independent.
+const TEMPER: f64 = 0.25;
+
+/// Odds below which nothing is decided.
+pub const LEAST_ODDS: f64 = 20.0;
+
+/// Mean misfit of a feature above which a queue is none of the candidates.
+pub const MOST_MISFIT: f64 = 1.6;
+
+/// Standard error of the part of the time that others use the line, from a few dozen small packets.
+const BUSY_ERROR: f64 = 0.08;
+
+/// Seeds of a final comparison.
+const SEEDS: u64 = 4;
+
+/// A candidate with the setting that fits best.
+#[derive(Clone, Debug)]
+pub struct Fit {
+    /// Candidate.
+    pub candidate: &'static Candidate,
+    /// Its setting.
+    pub setting: Setting,
+    /// Rate of others in bit/s.
+    pub others: f64,
+    /// Sum of the misfits of all features.
+    pub misfit: f64,
+    /// Number of features.
+    pub count: usize,
+}
+
+impl Fit {
+    /// Returns the mean misfit of a feature: about 1 for the right queue.
+    pub fn mean_misfit(&self) -> f64 {
+        self.misfit / self.count.max(1) as f64
+    }
+
+    /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
+    /// chance.
+    fn log_likelihood(&self) -> f64 {
+        -0.5 * TEMPER * self.misfit - self.candidate.unknown.len() as f64
+    }
+}
+
+/// Judge of one observation.
+pub struct Judge<'a> {
+    probe: &'a Probe,
+    estimate: &'a Estimate,
+    noise: Noise,
+    observed: Vec<Feature>,
+    /// Simulated passes so far.
+    pub passes: usize,
+}
+
+/// A scenario needs a flow; a pass sends the probe instead.
+const PLACEHOLDER: &str = "flow.probe = { from = \"sender\", to = \"receiver\", size = \"142B\", gap = \"1s\" }\n";
+
+/// Builds the line that a candidate's scenario describes.
+pub fn line(candidate: &Candidate, setting: &Setting) -> Option<Line> {
+    let text = format!("duration = \"1s\"\n{PLACEHOLDER}{}", candidate.to_toml(setting, 0.0));
+    let files = BTreeMap::<String, Arc<[u8]>>::new();
+    let no_overrides: &[Override] = &[];
+    let scenario = lockgate_scenario::read(&text, "candidate.toml", &files, no_overrides).ok()?;
+    Line::of(&scenario, "line:receiver")
+}
+
+impl<'a> Judge<'a> {
+    /// Prepares the judgement of an observation.
+    pub fn new(probe: &'a Probe, observed: &Observation, estimate: &'a Estimate) -> Self {
+        let noise = Noise {
+            packet_time: f64::from(FULL) * 8.0 / estimate.rate,
+            jitter: estimate.jitter,
+            loss: estimate.loss,
+            wait: estimate.wait,
+            busy: estimate.busy,
+        };
+        let observed = features(probe, observed, &estimate.base, estimate.jitter);
+        Self { probe, estimate, noise, observed, passes: 0 }
+    }
+
+    fn simulate(&mut self, line: &Line, others: f64, seed: u64) -> Option<Vec<Feature>> {
+        self.passes += 1;
+        let others = Others { rate: others, length: FULL };
+        let observed = line.pass(self.probe, others, Seed(seed))?;
+        let base = simulated_base(self.probe, &observed);
+        Some(features(self.probe, &observed, &base, 0.0))
+    }
+
+    /// Returns the misfits of all features for a candidate with a setting, over `seeds` seeds.
+    pub fn misfits(&mut self, candidate: &Candidate, setting: &Setting, others: f64, seeds: u64) -> Option<Vec<f64>> {
+        let line = line(candidate, setting)?;
+        let seeds = if others > 0.0 || candidate.draws || setting.loss > 0.0 { seeds } else { 1 };
+        let mut runs = Vec::new();
+        for seed in 1..=seeds {
+            runs.push(self.simulate(&line, others, seed)?);
+        }
+        let misfits = self.observed.iter().enumerate().map(|(index, feature)| {
+            let values: Vec<f64> =
+                runs.iter().filter_map(|run| Some(run.get(index)?.value)).filter(|value| value.is_finite()).collect();
+            misfit(feature, &values, runs.len(), &self.noise)
+        });
+        Some(misfits.collect())
+    }
+
+    fn sum(&mut self, candidate: &Candidate, setting: &Setting, others: f64, seeds: u64) -> f64 {
+        self.misfits(candidate, setting, others, seeds).map_or(f64::INFINITY, |all| all.iter().sum())
+    }
+
+    /// Fits a candidate: the grid of its unknowns, or the fit before.
+    pub fn fit(&mut self, candidate: &'static Candidate, from: Option<&Fit>) -> Fit {
+        let seen = self.estimate.setting();
+        let count = self.observed.len();
+        let mut best = Fit { candidate, setting: seen, others: 0.0, misfit: f64::INFINITY, count };
+        let starts = from.map_or_else(|| grid(candidate, &seen), |fit| vec![fit.setting]);
+        for setting in starts {
+            let fit = Fit { setting, others: self.others(candidate, setting.rate), ..best.clone() };
+            let misfit = self.total(&fit, 1);
+            if misfit < best.misfit {
+                best = Fit { misfit, ..fit };
+            }
+        }
+        best
+    }
+
+    /// Returns the rate of others that explains the goodput in excess, if the line has `rate`: in one queue
+    /// they have their part of what was offered; beside a queue for each flow, the rest.
+    fn others(&self, candidate: &Candidate, rate: f64) -> f64 {
+        let Estimate { goodput, sent_rate, busy, .. } = *self.estimate;
+        if busy < QUIET {
+            return 0.0;
+        }
+        let others = if candidate.is_fair { rate - goodput } else { sent_rate * (rate / goodput - 1.0) };
+        others.clamp(0.0, 0.7 * rate)
+    }
+
+    /// Returns the misfit of a fit: that of the features, and of the part of the time that others used.
+    fn total(&mut self, fit: &Fit, seeds: u64) -> f64 {
+        let busy = (fit.others / fit.setting.rate - self.estimate.busy) / BUSY_ERROR;
+        let features = self.sum(fit.candidate, &fit.setting, fit.others, seeds);
+        features + if self.estimate.busy < QUIET { 0.0 } else { busy * busy / TEMPER }
+    }
+
+    /// Improves a fit: each unknown and the rate, in ever smaller steps.
+    pub fn refine(&mut self, fit: &mut Fit, seeds: u64) {
+        fit.misfit = self.total(fit, seeds);
+        for step in [0.15, 0.05, 0.02] {
+            for unknown in fit.candidate.unknown {
+                let wide = if matches!(unknown, Unknown::Target | Unknown::Probability) { 2.0 } else { 1.0 };
+                self.walk(fit, 1.0 + step * wide, seeds, &|setting, factor| {
+                    if let Some(value) = unknown.get(setting) {
+                        unknown.set(setting, value * factor);
+                    }
+                });
+            }
+            self.walk(fit, 1.0 + step * 0.12, seeds, &|setting, factor| setting.rate *= factor);
+        }
+    }
+
+    /// Moves along one parameter while the misfit falls, at most six steps.
+    fn walk(&mut self, fit: &mut Fit, factor: f64, seeds: u64, change: &dyn Fn(&mut Setting, f64)) {
+        for factor in [factor, 1.0 / factor] {
+            let mut moved = false;
+            for _ in 0..6 {
+                let mut next = fit.clone();
+                change(&mut next.setting, factor);
+                if next.setting == fit.setting {
+                    return;
+                }
+                next.others = self.others(next.candidate, next.setting.rate);
+                next.misfit = self.total(&next, seeds);
+                if next.misfit >= fit.misfit - 0.05 {
+                    break;
+                }
+                *fit = next;
+                moved = true;
+            }
+            if moved {
+                return;
+            }
+        }
+    }
+
+    /// Fits and ranks the candidates, the best first. Those of `before` that were hopeless are left out.
+    pub fn rank(&mut self, names: &[&'static Candidate], before: &[Fit]) -> Vec<Fit> {
+        let mut fits: Vec<Fit> = names
+            .iter()
+            .map(|candidate| {
+                let from = before.iter().find(|fit| fit.candidate.name == candidate.name);
+                self.fit(candidate, from)
+            })
+            .collect();
+        fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
+        // The first fits are coarse: what is far behind stays there.
+        let best = fits.first().map_or(0.0, |fit| fit.misfit);
+        for (rank, fit) in fits.iter_mut().enumerate() {
+            if rank < 5 && fit.misfit < best * 3.0 + 60.0 {
+                self.refine(fit, if fit.others > 0.0 { 2 } else { 1 });
+            }
+        }
+        fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
+        for fit in fits.iter_mut().take(4) {
+            fit.misfit = self.total(fit, SEEDS);
+        }
+        fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
+        fits
+    }
+
+    /// Returns the features of the observation.
+    pub fn observed(&self) -> &[Feature] {
+        &self.observed
+    }
+}
+
+/// Returns the settings of all combinations of the values that a candidate's unknowns begin with.
+fn grid(candidate: &Candidate, seen: &Setting) -> Vec<Setting> {
+    let mut all = vec![*seen];
+    for unknown in candidate.unknown {
+        let values = unknown.grid(seen);
+        let with = |setting: &Setting, value: &f64| {
+            let mut setting = *setting;
+            unknown.set(&mut setting, *value);
+            setting
+        };
+        all = all.iter().flat_map(|setting| values.iter().map(move |value| with(setting, value))).collect();
+    }
+    all
+}
+
+/// Returns the misfit of one feature: about one for the right queue.
+fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> f64 {
+    let squared = if feature.value.is_finite() && !simulated.is_empty() {
+        let count = simulated.len() as f64;
+        let mean = simulated.iter().sum::<f64>() / count;
+        let variance = simulated.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0).max(1.0);
+        let floor = feature.floor(noise);
+        let distance = feature.value - mean;
+        distance * distance / (floor * floor + variance * (1.0 + 1.0 / count))
+    } else if !feature.value.is_finite() && simulated.len() * 2 <= runs {
+        0.0
+    } else if matches!(feature.kind, Kind::Run | Kind::Variation) {
+        // Too few losses here or there, which other features count.
+        1.0
+    } else {
+        16.0
+    };
+    FREEDOM * libm::log(1.0 + squared / FREEDOM)
+}
+
+/// Returns the odds of the first fit against each of the others, and against all of them together.
+pub fn odds(fits: &[Fit]) -> f64 {
+    let Some(best) = fits.first() else { return 0.0 };
+    let others: f64 = fits[1..]
+        .iter()
+        .map(|fit| libm::exp((fit.log_likelihood() - best.log_likelihood()).max(-700.0)))
+        .sum();
+    1.0 / others.max(1e-300)
+}
+
+/// Returns all candidates but those named.
+pub fn candidates(without: &[&str]) -> Vec<&'static Candidate> {
+    ALL.iter().filter(|candidate| !without.contains(&candidate.name)).collect()
+}
+
+/// Time that nothing can take longer than, for a pause between rounds.
+pub const LONGEST_PAUSE: Duration = Duration::from_secs(3);
