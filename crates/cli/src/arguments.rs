@@ -211,6 +211,17 @@ discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's la
     /// Receives the traffic of `lockgate send` and reports on it
     #[command(after_help = "Example:\n  lockgate receive 0.0.0.0:5201 --once")]
     Receive(Receive),
+    /// Names the queue of a line by what probes show: its kind, rate, limit, bucket, and what others use
+    #[command(after_help = "Examples:
+  lockgate identify scenarios/home.toml --between server users --alone
+  lockgate identify line.toml --explain
+  lockgate identify line.toml --to found.toml && lockgate run found.toml
+  lockgate identify line.toml --record probe.json && lockgate identify --replay probe.json
+
+The queues of the file are not read: packets are sent from one of its hosts to another in simulated time, in rounds that \
+are chosen to tell the queues apart that are left, and each candidate is simulated on what was sent. Below odds of 20:1 \
+nothing is decided. A recorded probe has times and sizes of packets, and no address.")]
+    Identify(Identify),
     /// Tests this host: each capability that live runs need, or a router on these interfaces
     #[command(
         after_help = "Examples:\n  lockgate doctor\n  lockgate doctor --router\n  lockgate doctor --router eth0 eth1"
@@ -547,6 +558,50 @@ pub(crate) struct Receive {
     #[arg(long)]
     pub(crate) once: bool,
     /// Prints one JSON document per sender instead of lines
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
+pub(crate) struct Identify {
+    /// Scenario file with the line; its queues are not read
+    #[arg(required_unless_present = "replay", conflicts_with = "replay")]
+    pub(crate) file: Option<PathBuf>,
+    /// Hosts from and to which packets go [default: the ends of the first flow]
+    #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
+    pub(crate) between: Vec<String>,
+    /// Sends beside no other traffic: that of the file does not run
+    #[arg(long)]
+    pub(crate) alone: bool,
+    /// Most bytes to send
+    #[arg(long, value_name = "SIZE", default_value = "20MB")]
+    pub(crate) budget: String,
+    /// Highest rate to send at
+    #[arg(long, value_name = "RATE", default_value = "100mbit")]
+    pub(crate) most: String,
+    /// Seed of all random draws of the simulated line
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Sets a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Memory limit of the scenario and its run, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// Shows each round with its reason, and the best candidates
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) explain: bool,
+    /// Writes the line with its queue as a scenario, if it is decided
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+    /// Writes what was sent and what came to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Judges a recorded probe instead of sending one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Prints one JSON document instead of lines
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -13,6 +13,7 @@ mod docs;
 mod doctor;
 mod ending;
 mod export;
+mod identify;
 mod largest;
 pub(crate) mod list;
 mod man;
@@ -74,6 +75,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Tc(command)) => tc::tc(command),
         Some(Command::Top(arguments)) => top::top(arguments),
         Some(Command::Send(send)) => send::send(send),
+        Some(Command::Identify(arguments)) => identify::identify_line(arguments),
         Some(Command::Receive(receive)) => receive::receive(receive),
         Some(Command::Schema(schema)) => schema::schema(schema),
         Some(Command::Completions(completions)) => completions::completions(completions),

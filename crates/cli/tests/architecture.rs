@@ -22,6 +22,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
     ("sim", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
     ("tc", &["engine", "headers", "traffic", "measure", "scenario"]),
     ("sim", &["engine", "autorate", "traffic", "scenario", "tcp", "measure", "network"]),
+    ("identify", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("tc", &["engine", "traffic", "measure", "scenario"]),
     ("calculus", &[]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
@@ -47,6 +48,7 @@ const ARROWS: [(&str, &[&str]); 22] = [
             "session",
             "monitor",
             "sim",
+            "identify",
             "conform",
             "live",
             "lockgate",
@@ -111,6 +113,9 @@ fn pure_crates_stay_pure() {
         "engine", "autorate", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "tc",
         "conform",
     ] {
+    for name in
+        ["engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "identify", "tc", "conform"]
+    {
         let tree = cargo(&[
             "tree",
             "--offline",

@@ -20,6 +20,8 @@ pub struct Setting {
     pub wait: f64,
     /// True if the limit counts full packets instead of bytes.
     pub in_packets: bool,
+    /// True if PIE follows RFC 8033 in what Linux does otherwise.
+    pub is_rfc: bool,
     /// Depth of the token bucket, in bytes.
     pub bucket: f64,
     /// Target delay of a control law, in seconds.
@@ -53,6 +55,11 @@ impl Setting {
         Bytes(self.bucket.max(LEAST_BUCKET) as u64)
     }
 
+    /// Returns the flavour of PIE.
+    pub fn flavour(&self) -> &'static str {
+        if self.is_rfc { "rfc" } else { "linux" }
+    }
+
     /// Returns the target delay.
     pub fn target(&self) -> Duration {
         micros(self.target)
@@ -83,6 +90,8 @@ pub enum Unknown {
     Unit,
     /// Bucket, searched from the longest burst that passed.
     Bucket,
+    /// Flavour of PIE: Linux or RFC 8033.
+    Flavour,
     /// Target delay, searched from the usual ones.
     Target,
     /// Interval of a control law.
@@ -94,15 +103,18 @@ pub enum Unknown {
 }
 
 impl Unknown {
-    /// Sets the parameter. A unit is packets if the value is more than zero.
+    /// Sets the parameter. A unit is packets, and a flavour that of the RFC, if the value is more than zero.
     pub fn set(self, setting: &mut Setting, value: f64) {
         match self {
             Self::Wait | Self::Room => setting.wait = value,
             Self::Unit => setting.in_packets = value > 0.0,
+            Self::Flavour => setting.is_rfc = value > 0.0,
             Self::Bucket => setting.bucket = value,
-            Self::Target | Self::Threshold => setting.target = value,
-            Self::Interval => setting.interval = value,
-            Self::Probability => setting.probability = value,
+            // Beyond these a law no longer acts, and the queue is a FIFO.
+            Self::Target => setting.target = value.clamp(0.001, 0.06),
+            Self::Threshold => setting.target = value,
+            Self::Interval => setting.interval = value.clamp(0.02, 0.25),
+            Self::Probability => setting.probability = value.clamp(0.005, 0.5),
         }
     }
 
@@ -110,7 +122,7 @@ impl Unknown {
     pub fn get(self, setting: &Setting) -> Option<f64> {
         match self {
             Self::Wait | Self::Room => Some(setting.wait),
-            Self::Unit => None,
+            Self::Unit | Self::Flavour => None,
             Self::Bucket => Some(setting.bucket),
             Self::Target | Self::Threshold => Some(setting.target),
             Self::Interval => Some(setting.interval),
@@ -123,7 +135,7 @@ impl Unknown {
         match self {
             Self::Wait => vec![seen.wait * 1.02],
             Self::Room => vec![seen.wait * 1.02, seen.wait * 40.0],
-            Self::Unit => vec![0.0, 1.0],
+            Self::Unit | Self::Flavour => vec![0.0, 1.0],
             Self::Bucket => vec![seen.bucket, seen.bucket * 2.0],
             Self::Target => vec![0.005, 0.015, 0.03],
             Self::Interval => vec![0.1],
@@ -188,7 +200,8 @@ impl Candidate {
     pub fn to_toml(&self, setting: &Setting, delay: f64) -> String {
         let mut text = String::new();
         let fast = Rate::from_bits((setting.peak.max(setting.rate) * 10.0).clamp(1e9, 1e12) as u64);
-        let rate = if self.has_bucket { setting.peak.max(setting.rate) } else { setting.rate };
+        // A line that is hardly faster than its bucket's rate is a queue without a bucket.
+        let rate = if self.has_bucket { setting.peak.max(setting.rate * 1.5) } else { setting.rate };
         let rate = Rate::from_bits(rate.max(1000.0) as u64);
         let _ = write!(
             text,

@@ -2,7 +2,7 @@
 
 use crate::candidates::Setting;
 use crate::plan::PINGS;
-use crate::probe::{FULL, Observation, Probe, Purpose, SMALL, Sent};
+use crate::probe::{FULL, Observation, Probe, Purpose, Sent};
 
 /// Delay of an idle line by the two clocks, as a straight line over the time of sending.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -29,14 +29,16 @@ pub struct Estimate {
     pub jitter: f64,
     /// Rate in bit/s at which full packets leave one after another.
     pub rate: f64,
+    /// Other rates that it may have beside others: what small packets, trains and spacings say.
+    pub rates: [f64; 5],
     /// Relative standard error of the rate.
     pub rate_error: f64,
     /// Rate of the probe in the last part of the excess, in bit/s.
     pub goodput: f64,
     /// Rate at which the excess was sent.
     pub sent_rate: f64,
-    /// Part of the time that others used the line while it was else idle.
-    pub busy: f64,
+    /// Part of the time that others used the line while it was else idle; `None` if the jitter hides it.
+    pub busy: Option<f64>,
     /// Longest wait, in seconds.
     pub wait: f64,
     /// Longest burst beyond the rate, in bytes.
@@ -75,46 +77,28 @@ pub fn seen<'a>(probe: &'a Probe, observed: &'a Observation, index: usize) -> im
     })
 }
 
-/// Estimates the idle delay and the drift of the clocks: the line below all delays of small packets that is
-/// nearest to them (Moon, Skelly, Towsley, INFOCOM 1999).
+/// Estimates the idle delay and the drift of the clocks from the least delay of the small packets before each
+/// round: the median slope between any two (Theil, Sen), and the line below all with it.
 pub fn base(probe: &Probe, observed: &Observation) -> Base {
-    let mut points = Vec::new();
-    for index in 0..probe.rounds.len() {
-        let small = seen(probe, observed, index).filter(|seen| seen.sent.length == SMALL);
-        points.extend(small.map(|seen| (seen.at, seen.delay)));
-    }
+    let least = |index: usize, is_small: bool| {
+        let all = seen(probe, observed, index).filter(|seen| !is_small || seen.sent.flow == PINGS);
+        all.map(|seen| (seen.at, seen.delay)).min_by(|one, two| one.1.total_cmp(&two.1))
+    };
+    let rounds = 0..probe.rounds.len();
+    let mut points: Vec<(f64, f64)> = rounds.clone().filter_map(|index| least(index, true)).collect();
     if points.is_empty() {
-        for index in 0..probe.rounds.len() {
-            points.extend(seen(probe, observed, index).map(|seen| (seen.at, seen.delay)));
-        }
+        points = rounds.filter_map(|index| least(index, false)).collect();
     }
-    let least = points.iter().map(|point| point.1).fold(f64::INFINITY, f64::min);
-    let flat = Base { delay: if least.is_finite() { least } else { 0.0 }, drift: 0.0 };
-    let mean = points.iter().map(|point| point.0).sum::<f64>() / points.len().max(1) as f64;
-    let span = points.last().map_or(0.0, |last| last.0) - points.first().map_or(0.0, |first| first.0);
-    if points.len() < 8 || span < 0.5 {
-        return flat;
+    let mut slopes = Vec::new();
+    for (index, one) in points.iter().enumerate() {
+        let later = points[index + 1..].iter().filter(|two| two.0 - one.0 > 0.4);
+        slopes.extend(later.map(|two| (two.1 - one.1) / (two.0 - one.0)));
     }
-    // Lower convex hull, from left to right.
-    let mut hull: Vec<(f64, f64)> = Vec::new();
-    for point in points {
-        while let [.., before, last] = hull[..] {
-            let turn = (last.0 - before.0) * (point.1 - before.1) - (last.1 - before.1) * (point.0 - before.0);
-            if turn > 0.0 {
-                break;
-            }
-            hull.pop();
-        }
-        hull.push(point);
-    }
-    let edge = hull.windows(2).find(|edge| edge[1].0 >= mean);
-    let Some(&[one, two]) = edge else { return flat };
-    let drift = (two.1 - one.1) / (two.0 - one.0);
     // Oscillators are within 100 ppm of each other: more is a queue.
-    if drift.abs() > 2e-4 || !drift.is_finite() {
-        return flat;
-    }
-    Base { delay: one.1 - drift * one.0, drift }
+    let drift = quantile(&mut slopes, 0.5).clamp(-2e-4, 2e-4);
+    let drift = if slopes.len() < 2 { 0.0 } else { drift };
+    let delay = points.iter().map(|point| point.1 - drift * point.0).fold(f64::INFINITY, f64::min);
+    Base { delay: if delay.is_finite() { delay } else { 0.0 }, drift }
 }
 
 /// Returns the value below which a share of the values lies; zero of none. Sorts them.
@@ -175,28 +159,31 @@ fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base) -> Option<(f
     Some((f64::from(FULL) * 8.0 / mean, error))
 }
 
-/// Returns the rate of the line with its relative error. On a quiet line it is the goodput in excess; beside
-/// others it is more: what packets that left one after another say, if that is plausible.
-fn line_rate(
+/// Returns the rates that the line may have with their relative errors, the most likely first. On a quiet line
+/// it is the goodput in excess; beside others it is more: what packets that left one after another say, if
+/// that is plausible.
+fn line_rates(
     probe: &Probe,
     observed: &Observation,
     base: &Base,
     jitter: f64,
-    (goodput, sent_rate, busy): (f64, f64, f64),
-) -> (f64, f64) {
-    if busy < QUIET {
-        return (goodput, 0.003);
-    }
+    (goodput, sent_rate, busy): (f64, f64, Option<f64>),
+) -> [(f64, f64); 5] {
+    let quiet = (goodput, 0.003);
+    let part = busy.unwrap_or(0.0);
     // One queue for all, or a queue for each flow.
-    let of_one = goodput / (1.0 - busy * goodput / sent_rate).max(0.5);
-    let of_each = goodput / (1.0 - busy).max(0.5);
-    let highest = of_one.max(of_each) * 1.25;
-    let spacing = if jitter < 0.1 * f64::from(FULL) * 8.0 / goodput {
-        spacing_rate(probe, observed, base)
-    } else {
-        train_rate(probe, observed, base)
-    };
-    spacing.filter(|(rate, _)| (goodput * 0.99..highest).contains(rate)).unwrap_or((of_one, 0.03))
+    let one = (goodput / (1.0 - part * goodput / sent_rate).max(0.5), 0.03);
+    let each = (goodput / (1.0 - part).max(0.5), 0.03);
+    let range = goodput * 0.99..one.0.max(each.0).max(goodput * 1.2) * 1.25;
+    let or = |found: Option<(f64, f64)>, other| found.filter(|(rate, _)| range.contains(rate)).unwrap_or(other);
+    let train = or(train_rate(probe, observed, base), one);
+    let spacing = or(spacing_rate(probe, observed, base), train);
+    let is_exact = jitter < 0.1 * f64::from(FULL) * 8.0 / goodput;
+    match busy {
+        Some(busy) if busy < QUIET => [quiet, train, spacing, one, each],
+        _ if is_exact => [spacing, train, one, each, quiet],
+        _ => [train, spacing, one, each, quiet],
+    }
 }
 
 /// Share of pings that wait, below which nobody else is on the line.
@@ -273,15 +260,19 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         }
     }
     let jitter = quantile(&mut idle, 0.25) / 0.33;
-    let threshold = 4.0 * jitter + 0.2 * f64::from(FULL) * 8.0 / goodput;
-    let busy = idle.iter().filter(|over| **over > threshold).count() as f64 / idle.len().max(1) as f64;
-    let (rate, rate_error) = line_rate(probe, observed, &base, jitter, (goodput, sent_rate, busy));
+    let packet_time = f64::from(FULL) * 8.0 / goodput;
+    let threshold = 4.0 * jitter + 0.15 * packet_time;
+    let waiting = idle.iter().filter(|over| **over > threshold).count() as f64 / idle.len().max(1) as f64;
+    let busy = (threshold < 0.5 * packet_time).then_some(waiting);
+    let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy));
+    let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
     let loss = idle_lost as f64 / idle_count.max(1) as f64;
     Some(Estimate {
         base,
         jitter,
         rate,
+        rates: rates.map(|(rate, _)| rate),
         rate_error,
         goodput,
         sent_rate,
@@ -330,6 +321,7 @@ impl Estimate {
             peak: self.peak,
             wait: self.wait.max(f64::from(FULL) * 8.0 / self.rate),
             in_packets: false,
+            is_rfc: false,
             bucket: self.bucket,
             target: 0.005,
             interval: 0.1,

@@ -38,6 +38,9 @@ pub const MOST_MISFIT: f64 = 1.6;
 /// Standard error of the part of the time that others use the line, from a few dozen small packets.
 const BUSY_ERROR: f64 = 0.08;
 
+/// Share of the rate below which others are none.
+const LEAST_OTHERS: f64 = 0.01;
+
 /// Seeds of a final comparison.
 const SEEDS: u64 = 4;
 
@@ -99,7 +102,7 @@ impl<'a> Judge<'a> {
             jitter: estimate.jitter,
             loss: estimate.loss,
             wait: estimate.wait,
-            busy: estimate.busy,
+            busy: estimate.busy.unwrap_or(0.1),
         };
         let observed = features(probe, observed, &estimate.base, estimate.jitter);
         Self { probe, estimate, noise, observed, passes: 0 }
@@ -130,47 +133,80 @@ impl<'a> Judge<'a> {
     }
 
     fn sum(&mut self, candidate: &Candidate, setting: &Setting, others: f64, seeds: u64) -> f64 {
+        // A law whose target is hardly exceeded does nothing: it is the queue without it.
+        let has_law = candidate.unknown.contains(&Unknown::Target);
+        if has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001 {
+            return f64::INFINITY;
+        }
         self.misfits(candidate, setting, others, seeds).map_or(f64::INFINITY, |all| all.iter().sum())
     }
 
-    /// Fits a candidate: the grid of its unknowns, or the fit before.
-    pub fn fit(&mut self, candidate: &'static Candidate, from: Option<&Fit>) -> Fit {
+    /// Fits a candidate coarsely: the grid of its unknowns, or the fit before. Returns the best for each rate
+    /// that the line may have, the best first: they lie in valleys of their own.
+    fn coarse(&mut self, candidate: &'static Candidate, from: Option<&Fit>) -> Vec<Fit> {
         let seen = self.estimate.setting();
         let count = self.observed.len();
-        let mut best = Fit { candidate, setting: seen, others: 0.0, misfit: f64::INFINITY, count };
         let starts = from.map_or_else(|| grid(candidate, &seen), |fit| vec![fit.setting]);
-        for setting in starts {
-            let fit = Fit { setting, others: self.others(candidate, setting.rate), ..best.clone() };
-            let misfit = self.total(&fit, 1);
-            if misfit < best.misfit {
-                best = Fit { misfit, ..fit };
+        let mut best: Vec<Fit> = Vec::new();
+        for setting in starts.iter().flat_map(|setting| self.rates(setting)).collect::<Vec<_>>() {
+            let mut others = vec![self.others(candidate, setting.rate)];
+            if is_free(candidate) {
+                others.extend(from.map(|fit| fit.others));
+                others.extend([0.12 * setting.rate, 0.25 * setting.rate]);
+            }
+            for others in others {
+                let mut fit = Fit { candidate, setting, others, misfit: f64::INFINITY, count };
+                fit.misfit = self.total(&fit, 1);
+                match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
+                    Some(other) if other.misfit <= fit.misfit => {}
+                    Some(other) => *other = fit,
+                    None => best.push(fit),
+                }
             }
         }
+        best.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
         best
+    }
+
+    /// Returns the setting with each rate that the line may have.
+    fn rates(&self, setting: &Setting) -> Vec<Setting> {
+        let mut all = vec![*setting];
+        for rate in self.estimate.rates {
+            if all.iter().all(|one| (one.rate / rate - 1.0).abs() > 0.015) {
+                // A limit is what was seen in seconds: it stays.
+                all.push(Setting { rate, ..*setting });
+            }
+        }
+        all
     }
 
     /// Returns the rate of others that explains the goodput in excess, if the line has `rate`: in one queue
     /// they have their part of what was offered; beside a queue for each flow, the rest.
     fn others(&self, candidate: &Candidate, rate: f64) -> f64 {
-        let Estimate { goodput, sent_rate, busy, .. } = *self.estimate;
-        if busy < QUIET {
-            return 0.0;
-        }
+        let Estimate { goodput, sent_rate, .. } = *self.estimate;
         let others = if candidate.is_fair { rate - goodput } else { sent_rate * (rate / goodput - 1.0) };
-        others.clamp(0.0, 0.7 * rate)
+        if others < LEAST_OTHERS * rate { 0.0 } else { others.min(0.7 * rate) }
     }
 
-    /// Returns the misfit of a fit: that of the features, and of the part of the time that others used.
+    /// Returns the misfit of a fit: that of the features, and of the part of the time that others used, if
+    /// it was seen. Behind a bucket, small packets do not wait for others.
     fn total(&mut self, fit: &Fit, seeds: u64) -> f64 {
-        let busy = (fit.others / fit.setting.rate - self.estimate.busy) / BUSY_ERROR;
         let features = self.sum(fit.candidate, &fit.setting, fit.others, seeds);
-        features + if self.estimate.busy < QUIET { 0.0 } else { busy * busy / TEMPER }
+        let behind_bucket = is_free(fit.candidate);
+        features
+            + self.estimate.busy.map_or(0.0, |seen| {
+                let error = if seen < QUIET && !behind_bucket { BUSY_ERROR / 3.0 } else { BUSY_ERROR };
+                let waits = if behind_bucket { 0.0 } else { fit.others / fit.setting.rate };
+                let busy = (waits - seen) / error;
+                busy * busy / TEMPER
+            })
     }
 
     /// Improves a fit: each unknown and the rate, in ever smaller steps.
-    pub fn refine(&mut self, fit: &mut Fit, seeds: u64) {
+    fn refine(&mut self, fit: &mut Fit, steps: &[f64]) {
+        let seeds = if fit.others > 0.0 { 2 } else { 1 };
         fit.misfit = self.total(fit, seeds);
-        for step in [0.15, 0.05, 0.02] {
+        for &step in steps {
             for unknown in fit.candidate.unknown {
                 let wide = if matches!(unknown, Unknown::Target | Unknown::Probability) { 2.0 } else { 1.0 };
                 self.walk(fit, 1.0 + step * wide, seeds, &|setting, factor| {
@@ -180,6 +216,21 @@ impl<'a> Judge<'a> {
                 });
             }
             self.walk(fit, 1.0 + step * 0.12, seeds, &|setting, factor| setting.rate *= factor);
+            if is_free(fit.candidate) && fit.others > 0.0 {
+                self.walk_others(fit, 1.0 + step * 1.5, seeds);
+            }
+        }
+    }
+
+    /// Moves along the rate of others, if that does not follow from the goodput.
+    fn walk_others(&mut self, fit: &mut Fit, factor: f64, seeds: u64) {
+        for factor in [factor, 1.0 / factor] {
+            let others = (fit.others * factor).min(0.7 * fit.setting.rate);
+            let mut next = Fit { others, ..fit.clone() };
+            next.misfit = self.total(&next, seeds);
+            if next.misfit < fit.misfit {
+                *fit = next;
+            }
         }
     }
 
@@ -193,7 +244,9 @@ impl<'a> Judge<'a> {
                 if next.setting == fit.setting {
                     return;
                 }
-                next.others = self.others(next.candidate, next.setting.rate);
+                if !is_free(next.candidate) {
+                    next.others = self.others(next.candidate, next.setting.rate);
+                }
                 next.misfit = self.total(&next, seeds);
                 if next.misfit >= fit.misfit - 0.05 {
                     break;
@@ -209,20 +262,28 @@ impl<'a> Judge<'a> {
 
     /// Fits and ranks the candidates, the best first. Those of `before` that were hopeless are left out.
     pub fn rank(&mut self, names: &[&'static Candidate], before: &[Fit]) -> Vec<Fit> {
-        let mut fits: Vec<Fit> = names
+        let mut valleys: Vec<Vec<Fit>> = names
             .iter()
             .map(|candidate| {
                 let from = before.iter().find(|fit| fit.candidate.name == candidate.name);
-                self.fit(candidate, from)
+                self.coarse(candidate, from)
             })
+            .filter(|fits| !fits.is_empty())
             .collect();
-        fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
-        // The first fits are coarse: what is far behind stays there.
-        let best = fits.first().map_or(0.0, |fit| fit.misfit);
-        for (rank, fit) in fits.iter_mut().enumerate() {
-            if rank < 5 && fit.misfit < best * 3.0 + 60.0 {
-                self.refine(fit, if fit.others > 0.0 { 2 } else { 1 });
+        valleys.sort_by(|one, two| one[0].misfit.total_cmp(&two[0].misfit));
+        // What is far behind after coarse fits stays there.
+        let best = valleys.first().map_or(0.0, |fits| fits[0].misfit);
+        let mut fits: Vec<Fit> = Vec::new();
+        for (rank, mut own) in valleys.into_iter().enumerate() {
+            if rank < 5 && own[0].misfit < best * 3.0 + 60.0 {
+                own.truncate(3);
+                for fit in &mut own {
+                    self.refine(fit, &[0.15]);
+                }
+                own.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
+                self.refine(&mut own[0], &[0.05, 0.02]);
             }
+            fits.extend(own.into_iter().next());
         }
         fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
         for fit in fits.iter_mut().take(4) {
@@ -236,6 +297,11 @@ impl<'a> Judge<'a> {
     pub fn observed(&self) -> &[Feature] {
         &self.observed
     }
+}
+
+/// True if the rate of others does not follow from the goodput: a bucket's credit hides it.
+fn is_free(candidate: &Candidate) -> bool {
+    candidate.has_bucket && !candidate.is_fair
 }
 
 /// Returns the settings of all combinations of the values that a candidate's unknowns begin with.

@@ -18,7 +18,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Real interfaces",
         &["route", "apply", "confirm", "rollback", "status", "capture", "export", "tc", "top"],
     ),
-    ("Traffic between hosts", &["send", "receive"]),
+    ("Traffic between hosts", &["send", "receive", "identify"]),
     ("Disciplines and papers", &["list", "conform", "reproduce"]),
     ("This program", &["doctor", "schema", "completions", "man"]),
 ];

@@ -5,7 +5,7 @@ use super::{Candidate, Setting, Unknown};
 pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fq_pie",
     sentence: "a queue for each flow, each with PIE",
-    unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit],
+    unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Flavour],
     has_bucket: false,
     is_fair: true,
     draws: true,
@@ -13,6 +13,6 @@ pub(super) const CANDIDATE: Candidate = Candidate {
 };
 
 fn queues(setting: &Setting) -> String {
-    let (limit, target) = (setting.limit(), setting.target());
-    format!("queue.q = {{ kind = \"fq_pie\", limit = \"{limit}\", target = \"{target}\" }}\n")
+    let (limit, target, flavour) = (setting.limit(), setting.target(), setting.flavour());
+    format!("queue.q = {{ kind = \"fq_pie\", limit = \"{limit}\", target = \"{target}\", flavour = \"{flavour}\" }}\n")
 }

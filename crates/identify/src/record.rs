@@ -1,0 +1,106 @@
+//! Recorded probe: what was sent and what came, without addresses, to be judged again anywhere.
+
+use serde::{Deserialize, Serialize};
+
+use crate::identify::{Limits, Prober};
+use crate::probe::{Observation, Probe};
+
+/// Number of the format.
+const FORMAT: u32 = 1;
+
+/// A recorded probe.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    /// Number of the format: 1.
+    pub format: u32,
+    /// Bytes that might be sent.
+    pub bytes: u64,
+    /// Seconds that it might last.
+    pub seconds: f64,
+    /// Highest rate in bit/s.
+    pub most: f64,
+    /// What was sent.
+    pub probe: Probe,
+    /// What came.
+    pub observed: Observation,
+}
+
+/// The error of a record that cannot be judged.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// Not JSON of this form.
+    #[error("is not a recorded probe: {0}")]
+    Form(#[from] serde_json::Error),
+    /// Another format.
+    #[error("has format `{0}`, and this version reads format {FORMAT}")]
+    Format(u32),
+    /// Packets and arrivals do not belong together.
+    #[error("has {0} rounds whose packets and arrivals differ in number, order or range")]
+    Rounds(usize),
+    /// The judge asked for a round that was not recorded.
+    #[error("ends before this version's judge has what it asks for: it was recorded by another version")]
+    Ends,
+}
+
+impl Record {
+    /// Records a probe.
+    pub fn new(limits: &Limits, probe: &Probe, observed: &Observation) -> Self {
+        let Limits { bytes, seconds, most, .. } = *limits;
+        Self { format: FORMAT, bytes, seconds, most, probe: probe.clone(), observed: observed.clone() }
+    }
+
+    /// Reads a record.
+    ///
+    /// # Errors
+    /// See [`RecordError`]; never panics, whatever the bytes.
+    pub fn read(bytes: &[u8]) -> Result<Self, RecordError> {
+        let record: Self = serde_json::from_slice(bytes)?;
+        if record.format != FORMAT {
+            return Err(RecordError::Format(record.format));
+        }
+        let rounds = record.probe.rounds.iter().zip(&record.observed.rounds);
+        let is_wrong = |round: &&crate::probe::Round, arrivals: &[Option<crate::probe::Arrival>]| {
+            let is_far = |at: u64| at > LONGEST;
+            let late = |at: i64| at.unsigned_abs() > LONGEST;
+            round.packets.len() != arrivals.len()
+                || round.packets.iter().any(|sent| {
+                    is_far(sent.at) || usize::from(sent.flow) >= crate::in_scenario::FLOWS || !(42..=65_535).contains(&sent.length)
+                })
+                || !round.packets.is_sorted_by_key(|sent| sent.at)
+                || arrivals.iter().flatten().any(|arrival| late(arrival.at))
+        };
+        let wrong = rounds.clone().filter(|(round, arrivals)| is_wrong(round, arrivals)).count()
+            + record.probe.rounds.len().abs_diff(record.observed.rounds.len());
+        let positive = |value: f64| value.is_finite() && value > 0.0;
+        if wrong > 0 || !positive(record.most) || !positive(record.seconds) {
+            return Err(RecordError::Rounds(wrong));
+        }
+        Ok(record)
+    }
+
+    /// Returns the limits under which it was recorded.
+    pub fn limits(&self) -> Limits {
+        Limits { bytes: self.bytes, seconds: self.seconds, most: self.most, without: Vec::new() }
+    }
+}
+
+/// Latest time of a packet, in picoseconds: an hour.
+const LONGEST: u64 = 3_600_000_000_000_000;
+
+/// Prober that answers from a record.
+pub struct Replay<'a>(pub &'a Record);
+
+impl Prober for Replay<'_> {
+    type Error = RecordError;
+
+    fn send(&mut self, probe: &mut Probe) -> Result<Observation, RecordError> {
+        let count = probe.rounds.len();
+        let recorded = self.0.probe.rounds.get(count - 1).ok_or(RecordError::Ends)?;
+        if let Some(last) = probe.rounds.last_mut() {
+            last.packets.clone_from(&recorded.packets);
+            last.purpose = recorded.purpose;
+        }
+        Ok(Observation { rounds: self.0.observed.rounds[..count].to_vec() })
+    }
+}

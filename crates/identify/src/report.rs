@@ -1,0 +1,260 @@
+//! What was identified, as properties for a person: value, interval, and how it was seen.
+
+use lockgate_measure::figures;
+use serde::Serialize;
+
+use crate::candidates::{Setting, Unknown};
+use crate::estimate::seen;
+use crate::identify::{Identified, Verdict};
+use crate::judge::{Fit, LEAST_ODDS};
+use crate::probe::{FULL, Purpose, class};
+
+/// One property of a line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Property {
+    /// Name.
+    pub name: &'static str,
+    /// Value with its unit, and its interval; or why it is not decidable.
+    pub value: String,
+    /// The number in its base unit, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub number: Option<f64>,
+    /// Interval that should hold the number in 95 of 100 lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<[f64; 2]>,
+    /// How it was seen.
+    pub how: String,
+}
+
+impl Property {
+    fn text(name: &'static str, value: impl Into<String>, how: impl Into<String>) -> Self {
+        Self { name, value: value.into(), number: None, interval: None, how: how.into() }
+    }
+
+    fn number(name: &'static str, number: f64, half: f64, unit: &str, how: impl Into<String>) -> Self {
+        let interval = Some([number - half, number + half]);
+        let value = figures::interval(number, half, unit);
+        Self { name, value, number: Some(number), interval, how: how.into() }
+    }
+}
+
+impl Fit {
+    /// Returns the relative half width of the rate's interval.
+    pub fn rate_error(&self) -> f64 {
+        if self.others > 0.0 { 0.03 } else { 0.012 }
+    }
+
+    /// Returns the relative half width of the interval of the limit.
+    pub fn limit_error(&self) -> f64 {
+        if self.others > 0.0 { 0.12 } else { 0.06 }
+    }
+
+    /// Returns the relative half width of the interval of the bucket.
+    pub fn bucket_error(&self) -> f64 {
+        if self.others > 0.0 { 0.2 } else { 0.06 }
+    }
+
+    /// Returns true if the limit of the queue was reached, so that it is known.
+    pub fn has_limit(&self, identified: &Identified) -> bool {
+        let own = self.candidate.unknown;
+        let seen = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.wait);
+        let is_full = identified.estimate.as_ref().is_some_and(|estimate| estimate.is_full);
+        is_full && (own.contains(&Unknown::Wait) || own.contains(&Unknown::Room) && self.setting.wait < 2.0 * seen)
+    }
+}
+
+/// Returns the properties, the queue first: at most thirteen.
+pub fn properties(identified: &Identified) -> Vec<Property> {
+    let mut all = vec![queue(identified)];
+    let Some(estimate) = &identified.estimate else { return all };
+    let decided = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided);
+    match decided {
+        Some(fit) => of_fit(identified, fit, &mut all),
+        None => {
+            let half = estimate.rate * if estimate.busy.is_some_and(|busy| busy < 0.04) { 0.02 } else { 0.1 };
+            all.push(Property::number("rate", estimate.rate, half, "bit/s", "arrivals in excess of it"));
+            let wait = figures::seconds(Some(estimate.wait));
+            let how = if estimate.is_full { "the longest in excess, with losses" } else { "the queue was not filled" };
+            let least = if estimate.is_full { "" } else { "at least " };
+            all.push(Property::text("longest wait", format!("{least}{wait}"), how));
+        }
+    }
+    all.extend(ecn(identified));
+    all.extend(code_points(identified));
+    let span = identified.probe.span().as_secs_f64();
+    if span > 3.0 {
+        let drift = estimate.base.drift * 1e6;
+        let half = (20.0 * estimate.jitter / span * 1e6).max(1.0);
+        all.push(Property::number("clock drift", drift, half, "ppm", "the least delays before each round"));
+    }
+    let jitter = figures::seconds(Some(estimate.jitter));
+    all.push(Property::text("jitter", jitter, "small packets into the idle line, mean over the least delay"));
+    if estimate.loss > 0.0 {
+        let loss = format!("{:.2} %", estimate.loss * 100.0);
+        all.push(Property::text("loss without a queue", loss, "small packets into the idle line"));
+    }
+    all.push(others(identified, decided));
+    all.truncate(13);
+    all
+}
+
+fn queue(identified: &Identified) -> Property {
+    let Identified { fits, odds, verdict, .. } = identified;
+    let rounds = identified.probe.rounds.iter().map(|round| round.purpose).filter(|one| *one != Purpose::Ramp);
+    let mut names: Vec<&str> = rounds.map(Purpose::name).collect();
+    names.dedup();
+    let how = format!("{} candidates on what was really sent: {}", crate::candidates::ALL.len(), names.join(", "));
+    match (verdict, fits.first()) {
+        (Verdict::Unknown(why), _) => Property::text("queue", format!("not decidable: {why}"), "the ramp"),
+        (Verdict::NoneOfThese, Some(best)) => Property::text(
+            "queue",
+            format!(
+                "none of these: the nearest, {}, misses by {:.1} where 1 is usual; a record (--record) would let others see",
+                best.candidate.name,
+                best.mean_misfit()
+            ),
+            how,
+        ),
+        (Verdict::Undecided, Some(best)) => {
+            let second = fits.get(1).map_or("another", |fit| fit.candidate.name);
+            let value = format!(
+                "not decidable: {} or {second}, {odds:.0}:1 where {LEAST_ODDS}:1 decides; {}",
+                best.candidate.name,
+                what_would_decide(identified)
+            );
+            Property::text("queue", value, how)
+        }
+        (_, Some(best)) => {
+            let odds = if *odds > 1e6 { "more than 1000000:1".to_owned() } else { format!("{odds:.0}:1") };
+            Property::text("queue", format!("{}: {}; odds {odds}", best.candidate.name, best.candidate.sentence), how)
+        }
+        (_, None) => Property::text("queue", "not decidable: no candidate could be simulated", how),
+    }
+}
+
+/// Returns what would decide between the two best fits.
+fn what_would_decide(identified: &Identified) -> &'static str {
+    let names: Vec<&str> = identified.fits.iter().take(2).map(|fit| fit.candidate.name).collect();
+    let sent = |purpose| identified.probe.rounds.iter().any(|round| round.purpose == purpose);
+    if names.contains(&"shaper") && names.contains(&"fifo") {
+        "a shaper with a small bucket is a FIFO: a longer pause before the train would show a larger one"
+    } else if !sent(Purpose::Gentle) || !sent(Purpose::Ecn) || !sent(Purpose::Classes) {
+        "more rounds would: allow more by --budget"
+    } else {
+        "a longer excess would: allow more by --budget, while fewer others use the line"
+    }
+}
+
+fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
+    let Setting { rate, wait, bucket, target, .. } = fit.setting;
+    let half = rate * fit.rate_error();
+    all.push(Property::number("rate", rate, half, "bit/s", "goodput in excess, and spacing of full packets"));
+    if fit.has_limit(identified) {
+        let bytes = wait * rate / 8.0;
+        let half = bytes * fit.limit_error();
+        let mut limit = Property::number("limit", bytes, half, "B", "the longest wait, and which packets were lost");
+        let packets = bytes / f64::from(FULL);
+        limit.value += &format!(", {} at the rate", figures::seconds(Some(wait)));
+        if fit.setting.in_packets {
+            limit.value += &format!("; counted in packets: {packets:.0}");
+        }
+        all.push(limit);
+    } else if let Some(estimate) = &identified.estimate {
+        let value = format!("not decidable: never full, the longest wait was {}", figures::seconds(Some(estimate.wait)));
+        let reaches = fit.candidate.unknown.iter().any(|one| matches!(one, Unknown::Wait | Unknown::Room));
+        if reaches {
+            all.push(Property::text("limit", value, "a longer excess would fill it: allow more by --budget"));
+        }
+    }
+    if fit.candidate.unknown.contains(&Unknown::Bucket) {
+        let bucket = bucket.max(crate::candidates::LEAST_BUCKET);
+        let half = bucket * fit.bucket_error();
+        all.push(Property::number("bucket", bucket, half, "B", "a train into the idle line passed at once"));
+        all.push(Property::number("peak rate", fit.setting.peak, fit.setting.peak * 0.1, "bit/s", "the first packets of the train"));
+    }
+    if fit.candidate.unknown.contains(&Unknown::Target) {
+        all.push(Property::number("target", target, target * 0.3, "s", "the delay that the law holds"));
+    }
+    if fit.candidate.unknown.contains(&Unknown::Threshold) {
+        all.push(Property::number("threshold", target, target * 0.2, "s", "the average wait at which all is dropped"));
+    }
+}
+
+/// Returns what the line does to ECN: marks, and code points that arrive otherwise than sent.
+fn ecn(identified: &Identified) -> Option<Property> {
+    let index = identified.probe.rounds.iter().position(|round| round.purpose == Purpose::Ecn)?;
+    let part = |code: u8, test: &dyn Fn(u8) -> bool| {
+        let own = || seen(&identified.probe, &identified.observed, index).filter(|one| one.sent.traffic_class == code);
+        let hits = own().filter(|one| test(one.traffic_class & class::CE)).count();
+        hits as f64 / own().count().max(1) as f64
+    };
+    let cleared = part(class::ECT0, &|code| code == 0).max(part(class::ECT1, &|code| code == 0));
+    let marked = [class::ECT0, class::ECT1].map(|code| part(code, &|code| code == class::CE) * 100.0);
+    let value = if cleared > 0.5 {
+        "cleared: packets arrive without it".to_owned()
+    } else if marked[0].max(marked[1]) < 0.5 {
+        "passed, never marked".to_owned()
+    } else {
+        format!("marks {:.0} % of ECT(0) and {:.0} % of ECT(1)", marked[0], marked[1])
+    };
+    Some(Property::text("ECN", value, "two flows with it and one without, above the rate"))
+}
+
+/// Returns what the line does to code points.
+fn code_points(identified: &Identified) -> Option<Property> {
+    let index = identified.probe.rounds.iter().position(|round| round.purpose == Purpose::Classes)?;
+    let of = |code: u8| seen(&identified.probe, &identified.observed, index).filter(move |one| one.sent.traffic_class == code);
+    let kept = |code: u8| of(code).all(|one| one.traffic_class & !class::CE == code & !class::CE);
+    let arrives = if kept(class::EF) && kept(class::CS1) { "arrive as sent" } else { "are rewritten" };
+    let wait = |code: u8| of(code).map(|one| one.delay).sum::<f64>() / of(code).count().max(1) as f64;
+    let (urgent, usual) = (wait(class::EF), wait(class::PLAIN));
+    let count = |code: u8| of(code).count();
+    if count(class::EF) < 8 || count(class::PLAIN) < 8 {
+        return Some(Property::text("DSCP", format!("code points {arrives}"), "EF and CS1 beside best effort"));
+    }
+    let less = usual - urgent;
+    let treated = if less > 0.2 * identified.estimate.as_ref().map_or(f64::INFINITY, |one| one.wait) {
+        format!("EF waits {} less than best effort", figures::seconds(Some(less)))
+    } else {
+        "EF waits as long as best effort".to_owned()
+    };
+    Some(Property::text("DSCP", format!("code points {arrives}; {treated}"), "EF and CS1 beside best effort"))
+}
+
+fn others(identified: &Identified, decided: Option<&Fit>) -> Property {
+    let how = "small packets that waited in the idle line, and the goodput";
+    let busy = identified.estimate.as_ref().and_then(|estimate| estimate.busy);
+    match (decided, busy) {
+        (Some(fit), _) if fit.others > 0.0 => {
+            let part = fit.others / fit.setting.rate;
+            Property::number("others", part, 0.1, "ratio", format!("{how}: this line is disturbed"))
+        }
+        (Some(_), _) => Property::text("others", "none seen", how),
+        (None, Some(busy)) => Property::number("others", busy, 0.15, "ratio", how),
+        (None, None) => Property::text("others", "not decidable: the jitter hides them", how),
+    }
+}
+
+/// First words of the scenario that [`scenario`] writes.
+pub const SCENARIO_HEAD: &str = "# A line as `lockgate identify` found it";
+
+/// Writes the line with its queue as a scenario that can be run: a download and an echo beside it. `None` if
+/// the queue was not decided.
+pub fn scenario(identified: &Identified) -> Option<String> {
+    let fit = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided)?;
+    let delay = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.base.delay);
+    // Clocks that were not compared may make it negative, or absurd.
+    let delay = if (0.0..2.0).contains(&delay) { delay } else { 0.0 };
+    let mut setting = fit.setting;
+    setting.loss = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.loss);
+    Some(format!(
+        "{SCENARIO_HEAD}: {}, odds {:.0}:1.\n# The direction back has the same rate; its queue was not probed.\n\
+         title = \"A line with {}\"\nduration = \"20s\"\nwarmup = \"2s\"\n\n{}\n\
+         [flow.download]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n\n\
+         [flow.ping]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"udp\"\npayload = \"64B\"\ngap = \"50ms\"\necho = true\n",
+        fit.candidate.name,
+        identified.odds.min(1e9),
+        fit.candidate.name,
+        fit.candidate.to_toml(&setting, delay),
+    ))
+}
