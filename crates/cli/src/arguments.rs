@@ -341,6 +341,10 @@ pub(crate) struct Run {
     /// same
     #[arg(long, value_name = "FILE.svg", conflicts_with = "twin")]
     pub(crate) card: Option<PathBuf>,
+    /// Shows the packet of this flow with the largest delay, such as flow.call: where it waited, behind what,
+    /// and why it was sent no sooner; may be repeated. The report shows that of each flow whose delay is judged
+    #[arg(long, value_name = "FLOW", conflicts_with_all = ["live", "twin"])]
+    pub(crate) worst: Vec<String>,
     /// Keeps a row for every packet and port in packets.parquet
     #[arg(long)]
     pub(crate) packets: bool,
@@ -352,7 +356,8 @@ pub(crate) struct Run {
     pub(crate) capture: bool,
     /// Does not run each change's other life: by default a simulated run is made once more without each of
     /// its changes, and 14 times more if anything differs, to tell an effect from chance; without them,
-    /// values before and after each change are told
+    /// values before and after each change are told. The worst packets of judged flows, which a further run
+    /// finds, are left out, too
     #[arg(long)]
     pub(crate) no_ghost: bool,
     /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]

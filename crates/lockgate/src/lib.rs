@@ -62,6 +62,7 @@ pub mod text;
 mod ties;
 pub mod twin;
 pub mod verdict;
+mod worst;
 
 pub use counterfactual::add_effects;
 pub use error::Error;
@@ -70,6 +71,7 @@ pub use judge::{judge, summarise};
 pub use live::{prepare_live, run_live};
 pub use read::{no_files, parse_settings, read, read_text, read_within};
 pub use run::{Advance, Options, ProgramOutput, Runs, run};
+pub use worst::{judged_flows, worst_packets};
 
 pub use lockgate_engine::random::Seed;
 pub use lockgate_engine::units;

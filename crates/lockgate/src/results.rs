@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use self::card::card;
 use lockgate_measure::recording::{Event, Mode, Recording};
-use lockgate_measure::report::{Ghost, ReportData, Run, page};
+use lockgate_measure::report::{Ghost, ReportData, Run, WorstPacket, page};
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
 use serde::Serialize;
@@ -159,13 +159,25 @@ pub struct RunResults<'a> {
     pub overlaid: Option<Run>,
     /// Series of the first run without each of its changes.
     pub ghosts: Vec<Ghost>,
+    /// Packets of the first run with the largest delays.
+    pub worst: Vec<WorstPacket>,
 }
 
 impl<'a> RunResults<'a> {
     /// Creates the results of these runs, with the sentences of their verdict.
     pub fn new(scenario: &'a Scenario, seeds: &'a [Seed], runs: &'a Runs, summary: &'a Summary) -> Self {
         let (verdict, command, overlaid) = (crate::verdict::answer(summary), String::new(), None);
-        Self { scenario, seeds, runs, summary, verdict, command, overlaid, ghosts: Vec::new() }
+        Self {
+            scenario,
+            seeds,
+            runs,
+            summary,
+            verdict,
+            command,
+            overlaid,
+            ghosts: Vec::new(),
+            worst: Vec::new(),
+        }
     }
 
     fn manifest(&self) -> Manifest<'_> {
@@ -192,6 +204,7 @@ impl<'a> RunResults<'a> {
         report.verdict.clone_from(&self.verdict);
         if let Some(run) = report.runs.first_mut() {
             run.ghosts.clone_from(&self.ghosts);
+            run.worst.clone_from(&self.worst);
         }
         report.runs.splice(..0, self.overlaid.iter().cloned());
         report.card = card(&self.scenario.title, self.summary, first, &self.command);

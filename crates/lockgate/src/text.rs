@@ -18,6 +18,7 @@ mod surface;
 mod tables;
 mod twin;
 mod width;
+mod worst;
 
 pub use digest::Digest;
 pub use grid::{Cell, Column, Grid};
@@ -35,3 +36,4 @@ pub use surface::{Look, NAMED_COLUMNS, Surface};
 pub use tables::{cost, programs, tables};
 pub use twin::twin;
 pub use width::{cut, width, wrapped};
+pub use worst::worst;

@@ -29,7 +29,7 @@ mod watch;
 pub use brief::{Brief, BriefSample, Brisk, Detail, family_of, kin};
 pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
-pub use flow::{FlowRecord, FlowSetup, Loss, Received, UDP_HEADER_BYTES};
+pub use flow::{FlowRecord, FlowSetup, Latest, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets, SegmentFields, SegmentOptions};
 pub use parts::Part;
 pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};

@@ -16,6 +16,7 @@ mod rounding;
 mod run;
 mod variant_run;
 mod variants;
+mod worst;
 
 pub use ghost::{Ghost, GhostFlow, GhostQueue};
 pub use page::{MARKER, page};
@@ -25,6 +26,7 @@ pub use run::{
 };
 pub use variant_run::{Shown, VariantRun};
 pub use variants::{Front, Standing, Variable, VariantData, VariantMetric, VariantValues, Variants, fronts};
+pub use worst::{Block, Served, Stay, WorstPacket};
 
 use serde::Serialize;
 

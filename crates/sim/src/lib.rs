@@ -16,6 +16,7 @@ mod cut;
 mod echoes;
 mod event_loop;
 mod events;
+pub mod journey;
 pub mod memory;
 mod network;
 pub mod outside;
@@ -26,6 +27,7 @@ pub mod stepper;
 mod tcp_hosts;
 
 pub use event_loop::EVENTS_BETWEEN_STOPS;
+pub use journey::{Journey, Sought, Stay, journeys};
 pub use lockgate_network::Failure;
 pub use memory::Estimate;
 pub use outside::{Incoming, Outgoing, OutsideCallError, OutsideSegment};

@@ -98,6 +98,8 @@ class Page implements Placing {
     const sight = root.querySelector("main > section");
     for (const frame of this.frames) if (sight?.contains(frame.element)) frame.show();
     this.#printing();
+    // The part that an address names was not there when the page was loaded.
+    if (/^#[\w-]+$/.test(location.hash)) root.querySelector(location.hash)?.scrollIntoView();
   }
 
   #subtitle(): string {

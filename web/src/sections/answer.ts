@@ -8,6 +8,7 @@ import { significant } from "../format";
 import type { JudgedRow, RunVerdict, Summary } from "../generated/lockgate";
 import type { Report } from "../report";
 import type { Selection } from "../selection";
+import { worstLink } from "./worst";
 
 const CLASSES = { held: "good", missed: "bad", none: "none" } as const;
 const SIGNS = { held: "✓", missed: "✗", none: "" } as const;
@@ -42,7 +43,7 @@ export function answerPart(
     "div",
     { class: "told" },
     ...sentences.map((sentence, index) => toldSentence(verdict, sentence, index, held)),
-    judgedTable(verdict.rows, selection),
+    judgedTable(verdict.rows, selection, report),
     phaseTable(verdict),
   );
   const picture = network.length > 0 ? h("div", { class: "network" }, ...network) : null;
@@ -59,16 +60,16 @@ function toldSentence(verdict: RunVerdict, sentence: string, index: number, held
   return h("p", { class: shown }, sign === "" ? null : [h("span", { class: "sign" }, sign), " "], sentence);
 }
 
-function judgedTable(rows: readonly JudgedRow[], selection: Selection): HTMLElement | null {
+function judgedTable(rows: readonly JudgedRow[], selection: Selection, report: Report): HTMLElement | null {
   if (rows.length === 0) return null;
   return h(
     "table",
     { class: "judged", "aria-label": "Expectations" },
-    h("tbody", {}, ...rows.map((row) => judgedRow(row, selection))),
+    h("tbody", {}, ...rows.map((row) => judgedRow(row, selection, report))),
   );
 }
 
-function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
+function judgedRow(row: JudgedRow, selection: Selection, report: Report): HTMLElement {
   const flows = selection.flowsOf(row.that);
   // An expectation with a name of its own has no subject.
   const named = row.subject === "" ? row.quantity : row.subject;
@@ -85,6 +86,10 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
           },
           named,
         );
+  const worst = worstLink(
+    row.that,
+    report.runs.flatMap((run) => run.worst ?? []),
+  );
   const used = row.used_ratio ?? null;
   const meter =
     used === null
@@ -110,6 +115,7 @@ function judgedRow(row: JudgedRow, selection: Selection): HTMLElement {
     h("td", { class: "value" }, row.value),
     h("td", { class: "wanted" }, row.wanted),
     h("td", { class: "margin" }, meter, row.margin),
+    worst ? h("td", { class: "more" }, worst) : null,
   );
 }
 

@@ -12,6 +12,7 @@ import { queuesTable } from "./queues";
 import { setupSection } from "./setup";
 import { variantsTable } from "./variants";
 import { expectTable, verdictSection, warningList } from "./verdict";
+import { worstParts } from "./worst";
 
 /** Page on which sections are laid out. */
 export interface Placing {
@@ -105,6 +106,15 @@ export const SECTIONS: readonly Section[] = [
     },
   },
   { id: "members", title: "Where and who", short: "Members", parts: ofRuns(memberParts) },
+  {
+    id: "worst",
+    title: "Worst packets",
+    short: "Packets",
+    parts: ({ report, context }) => {
+      const { slotOf } = context.selection.view();
+      return report.runs.flatMap((run) => worstParts(run.worst ?? [], slotOf));
+    },
+  },
   {
     id: "expectations",
     title: "Expectations",

@@ -5,11 +5,13 @@ use std::path::Path;
 use lockgate::results::SavedFile;
 use lockgate::results::card::{HEAD, card};
 use lockgate::text;
-use lockgate::{Detail, Recording, Scenario, Seed, figures, memory, verdict};
+use lockgate::{Detail, Recording, Runs, Scenario, Seed, figures, memory, shell, verdict};
 use lockgate_export::{members, series};
 use lockgate_measure::metric::Subject;
+use lockgate_measure::report::WorstPacket;
 use lockgate_measure::summary::Summary;
-use lockgate_scenario::Subscribers;
+use lockgate_scenario::{Subscribers, nearest};
+use serde::Serialize;
 
 use super::ending::{end, ended};
 use crate::arguments::{Output, Run};
@@ -33,6 +35,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         terminal::warnings(&scenario.warnings);
         runs::tell_line(file, &scenario, &overrides);
     }
+    let looked_for = flows(&arguments.worst, &scenario)?;
     let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
     if needed >= SAID && !arguments.output.quiet {
         tell!("this takes about {} of memory", figures::memory(needed));
@@ -72,10 +75,15 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         let picture = card(&scenario.title, &summary, first, &results::command_line());
         file.write(picture).map_err(|error| Failure::saved_file(&error, "--card"))?;
     }
-    let written = RunResults { ghosts, ..RunResults::new(&scenario, &seeds, &runs, &summary) };
+    let worst = worst_packets(arguments, &scenario, &overrides, (&runs, &summary))?;
+    let written =
+        RunResults { ghosts, worst: worst.clone(), ..RunResults::new(&scenario, &seeds, &runs, &summary) };
     let directory = results::write(results, written)?;
     match &arguments.output {
-        Output { json: true, .. } => crate::results::print_json(&summary.written())?,
+        Output { json: true, .. } => {
+            let worst: Vec<_> = worst.iter().filter(|packet| looked_for.contains(&packet.flow)).collect();
+            crate::results::print_json(&Printed { summary: &summary.written(), worst })?;
+        }
         Output { quiet: false, .. } if !arguments.tables => {
             terminal::digest(&summary, &runs, Some(&directory));
         }
@@ -91,7 +99,61 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
             end(&summary, &runs, *quiet, &directory);
         }
     }
+    if !arguments.output.json && !arguments.output.quiet {
+        let shown = worst.iter().filter(|packet| looked_for.contains(&packet.flow));
+        terminal::show(|lines| shown.for_each(|packet| text::worst(packet, lines)));
+    }
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// Document of `--json`: the summary, and the packets of `--worst`.
+#[derive(Serialize)]
+struct Printed<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    worst: Vec<&'a WorstPacket>,
+}
+
+/// Returns the flows of `--worst`, whose names may begin with `flow.`.
+fn flows(wanted: &[String], scenario: &Scenario) -> Result<Vec<String>, Failure> {
+    let names = || scenario.flows.iter().map(|flow| flow.name.as_str());
+    let named = |text: &String| {
+        let bare = text.strip_prefix("flow.").unwrap_or(text);
+        let found = names().find(|name| *name == bare || name == text);
+        found.map(str::to_owned).ok_or_else(|| {
+            let help = match nearest(bare, names()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("its flows are {}", names().take(20).collect::<Vec<_>>().join(", ")),
+            };
+            Failure::usage(format!("the scenario has no flow `{bare}`"), help)
+        })
+    };
+    wanted.iter().map(named).collect()
+}
+
+/// Returns the worst packets of the flows of `--worst`, and, unless that is refused, of those that are judged.
+fn worst_packets(
+    arguments: &Run,
+    scenario: &Scenario,
+    overrides: &[String],
+    (runs, summary): (&Runs, &Summary),
+) -> Result<Vec<WorstPacket>, Failure> {
+    let Some(first) = runs.recordings.first() else { return Ok(Vec::new()) };
+    let mut names = flows(&arguments.worst, scenario)?;
+    if !arguments.no_ghost {
+        let judged = lockgate::judged_flows(first, summary);
+        names.extend(judged);
+        names.sort_unstable();
+        names.dedup();
+    }
+    if names.is_empty() || runs.stopped_early {
+        return Ok(Vec::new());
+    }
+    let file = arguments.file.iter().map(|file| shell::word(&file.to_string_lossy()));
+    let set = overrides.iter().map(|setting| format!("--set {}", shell::word(setting)));
+    let command = file.chain(set).collect::<Vec<_>>().join(" ");
+    Ok(lockgate::worst_packets(scenario, Seed(arguments.seed), first, &names, &command)?)
 }
 
 /// Prepares the file of the card, before anything runs.

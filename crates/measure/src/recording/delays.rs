@@ -36,8 +36,8 @@ pub struct Delays {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     pub(super) now: u64,
-    owd: u64,
-    sequence: u32,
+    pub(super) owd: u64,
+    pub(super) sequence: u32,
 }
 
 impl Delays {

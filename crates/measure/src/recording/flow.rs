@@ -91,6 +91,24 @@ pub struct Received {
     pub sequence: u32,
 }
 
+/// Packet received last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latest {
+    /// Time at which the source sent it.
+    pub sent: Instant,
+    /// Arrival of its last bit.
+    pub received: Instant,
+    /// Number within the flow, from 0.
+    pub sequence: u32,
+}
+
+impl Latest {
+    /// Returns its one-way delay.
+    pub fn delay(&self) -> Duration {
+        self.received.since(self.sent)
+    }
+}
+
 /// Totals at the last sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sampled {
@@ -573,6 +591,23 @@ impl FlowRecord {
     /// Returns its distributions; complete after [`Recording::finish`](super::Recording::finish).
     pub fn delays(&self) -> &Delays {
         &self.delays
+    }
+
+    /// Returns the last packets received in the window: those whose delays are not in the distributions yet, and
+    /// the last one before them. Empty for a flow that is recorded briefly.
+    pub fn latest(&self) -> impl Iterator<Item = Latest> + '_ {
+        let time = Instant::from_picos;
+        let counted = self.delays.last.iter().map(move |last| Latest {
+            sent: time(last.now.saturating_sub(last.owd)),
+            received: time(last.now),
+            sequence: last.sequence,
+        });
+        let pending = self.pending.all().iter().map(move |packet| Latest {
+            sent: time(packet.sent),
+            received: time(packet.now),
+            sequence: packet.sequence,
+        });
+        counted.chain(pending).filter(|_| self.brief.is_none())
     }
 
     /// Returns its brief observations, if it is recorded briefly: its distributions and series are empty

@@ -6,7 +6,7 @@ use lockgate_engine::units::{Duration, Instant};
 use serde::Serialize;
 
 use super::rounding::{short, shorts};
-use super::{Ghost, Origin, bands};
+use super::{Ghost, Origin, WorstPacket, bands};
 use crate::histogram::Histogram;
 use crate::recording::{
     Brief, BriefSample, Brisk, EventKind, FlowPhase, FlowRecord, PortRecord, Recording, TcpRecord,
@@ -42,6 +42,9 @@ pub struct Run {
     /// Series of the same time without each change; absent if no such run was made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ghosts: Vec<Ghost>,
+    /// Packets with the largest delays, of flows that an expectation judges; absent if none was looked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub worst: Vec<WorstPacket>,
 }
 
 /// Data of a flow.
@@ -244,6 +247,7 @@ impl Run {
                 })
                 .collect(),
             ghosts: Vec::new(),
+            worst: Vec::new(),
         }
     }
 }
