@@ -132,7 +132,7 @@ function bar(stay: Stay, slotOf: SlotOf): HTMLElement {
   const label = `What ${stay.port} did while it waited: mostly ${most ? nameOf(most) : "nothing"}`;
   return h(
     "div",
-    { class: "bar" },
+    { class: "stay-bar" },
     svg(
       "svg",
       { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img", "aria-label": label },
