@@ -181,6 +181,10 @@ impl Runtime for Schedule {
     }
 
     fn passage(&self, packet: &Packet) -> Option<Passage> {
+        // Segments of a program outside are not read: its transport may be any.
+        if self.is_outside(packet) {
+            return None;
+        }
         self.hosts.passage(packet)
     }
 

@@ -305,11 +305,13 @@ impl<'a> Simulation<'a> {
     /// Those of [`step_until`](Self::step_until).
     pub(crate) fn advance_to(&mut self, until: Instant, slot: usize, pauses: bool) -> Result<(), Failure> {
         while !self.has_ended {
-            let (change, sampling) = (self.timeline.next_time(), self.sampling);
-            let (limit, first) = if change <= sampling.min(until) {
+            let (change, step, sampling) =
+                (self.timeline.next_time(), self.controllers.next(), self.sampling);
+            let look = step.min(sampling);
+            let (limit, first) = if change <= look.min(until) {
                 (change, 0)
-            } else if sampling < until {
-                (sampling + Duration::from_picos(1), 0)
+            } else if look < until {
+                (look + Duration::from_picos(1), 0)
             } else {
                 (until, slot)
             };
@@ -322,13 +324,17 @@ impl<'a> Simulation<'a> {
             if is_last {
                 self.now = self.end;
                 self.has_ended = true;
-            } else if change <= sampling.min(until) {
+            } else if change <= look.min(until) {
                 self.now = change;
                 self.timeline.turn(&mut self.events.network, change)?;
                 self.rare_events += 1;
-            } else if sampling < until {
-                self.now = sampling;
-                self.take_sample();
+            } else if look < until {
+                self.now = look;
+                if step == look {
+                    self.controllers.step(&mut self.events.network, look)?;
+                } else {
+                    self.take_sample();
+                }
                 self.rare_events += 1;
             } else {
                 self.now = until;
@@ -338,9 +344,9 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// Returns the time of the next change.
+    /// Returns the time of the next change, or step of a controller.
     pub(crate) fn next_change(&self) -> Instant {
-        self.timeline.next_time()
+        self.timeline.next_time().min(self.controllers.next())
     }
 
     /// Takes the sample that is due now.

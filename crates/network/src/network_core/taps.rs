@@ -67,7 +67,7 @@ impl Tap {
                     answers
                         .extend(autorate.probes.iter().position(|probe| *probe == of).map(|at| (index, at)));
                 }
-                Transport::Udp | Transport::Tcp(_) => {}
+                Transport::Udp | Transport::Tcp(_) | Transport::Outside { .. } => {}
             }
         }
         Self {
