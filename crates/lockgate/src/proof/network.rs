@@ -78,6 +78,7 @@ fn lengths(scenario: &Scenario, flow: usize) -> [Bytes; 2] {
         Transport::Udp => flow.lengths().unwrap_or([Bytes(1), Bytes(LARGEST_FRAME.into())]),
         Transport::Tcp(model) => [SHORTEST_TCP, Bytes(u64::from(model.mss) + TCP_HEADERS)],
         Transport::UdpReturn { of } | Transport::TcpReturn { of } => lengths(scenario, of),
+        Transport::Outside { .. } => [Bytes(1), Bytes(LARGEST_FRAME.into())],
     }
 }
 
@@ -102,6 +103,7 @@ impl Builder<'_> {
             Transport::Udp => flow.envelope(scenario.duration),
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Err("tcp".to_owned()),
             Transport::UdpReturn { .. } => Err("an echo".to_owned()),
+            Transport::Outside { .. } => Err("a program outside".to_owned()),
         };
         let line = |bucket: &lockgate_scenario::TokenBucket| Line {
             burst: bits(bucket.burst),
@@ -136,6 +138,9 @@ impl Builder<'_> {
         let mut queues = queues(port);
         if link.trace[port.direction].is_some() {
             queues.nodes[0].kind = Kind::Unbounded("a recorded trace instead of a rate".to_owned());
+        }
+        if port.autorate.as_ref().is_some_and(|autorate| !autorate.observe_only) {
+            queues.nodes[0].kind = Kind::Unbounded("a controller of its rate".to_owned());
         }
         let paced = self.is_paced(port);
         let server = Server {
