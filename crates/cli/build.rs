@@ -5,8 +5,21 @@ use std::path::{Path, PathBuf};
 
 fn main() {
     papers();
+    playground();
     println!("cargo::rustc-env=LOCKGATE_TARGET={}", std::env::var("TARGET").expect("cargo sets it"));
     println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// The playground as one file, if `make play` built it before this command; else an empty text.
+fn playground() {
+    let folder = Path::new("../../web/dist");
+    // Of a folder that does not exist cargo would build the command anew each time.
+    if folder.is_dir() {
+        println!("cargo::rerun-if-changed={}", folder.display());
+    }
+    let page = std::fs::read(folder.join("play.html")).unwrap_or_default();
+    let out = std::env::var("OUT_DIR").expect("cargo sets it");
+    std::fs::write(Path::new(&out).join("play.html"), page).expect("the output directory is writable");
 }
 
 /// Every `papers/<name>/*.{toml,txt}`, so that a paper is a folder and nothing else.

@@ -79,6 +79,16 @@ Where the output is not a terminal, each sample is a line; when their reader goe
 its results are written at once; with --web, the page stays until Ctrl-C, which is then the normal end. `lockgate set` turns the knobs of a run with --web. \
 Elsewhere than on loopback, changes need the token in LOCKGATE_TOKEN, or the one that is printed.")]
     Watch(Watch),
+    /// Opens a scenario in the playground: a page that runs the simulator in the browser
+    #[command(after_help = "Examples:
+  lockgate play
+  lockgate play scenarios/home.toml
+  lockgate play voice.toml --web 8200
+  lockgate play voice.toml --out voice.html
+
+The page is served on loopback until Ctrl-C. It runs by itself, and sends nothing; what is changed in it stays there. With --out it \
+is written to one file, which opens from a disk. `make play` builds the page; a command that was built without it says so.")]
+    Play(Play),
     /// Shows the decisions of a port, one after another: the state that decides, the choice, and why
     #[command(after_help = "Examples:
   lockgate step scenarios/voice-beside-bulk.toml
@@ -416,6 +426,19 @@ pub(crate) struct Prove {
     /// Prints the bounds and derivations as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Arguments of `lockgate play`.
+#[derive(Args, Debug)]
+pub(crate) struct Play {
+    /// Scenario file; if left out, the page begins with an example
+    pub(crate) file: Option<PathBuf>,
+    /// Address at which the page is served
+    #[arg(long, default_value = WEB, value_name = "ADDRESS", value_parser = web_address)]
+    pub(crate) web: SocketAddr,
+    /// Writes the page to this file instead
+    #[arg(long, value_name = "FILE", conflicts_with = "web")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// Default address of the page that `lockgate watch --web` serves.

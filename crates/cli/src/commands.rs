@@ -19,6 +19,7 @@ pub(crate) mod list;
 mod man;
 mod new;
 mod prove;
+mod play;
 mod receive;
 mod reproduce;
 mod rollback;
@@ -52,6 +53,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Watch(watch)) => watch::watch(watch),
         Some(Command::Prove(arguments)) => prove::prove(arguments),
         Some(Command::Step(arguments)) => step::step(arguments),
+        Some(Command::Play(arguments)) => play::play(arguments),
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),

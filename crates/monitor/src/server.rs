@@ -18,6 +18,7 @@ mod export;
 mod guard;
 mod openapi;
 mod slots;
+mod still;
 mod stream;
 
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -34,6 +35,7 @@ use crate::{Error, Hub};
 pub use api::is_pace;
 pub use guard::{Guard, fresh_token};
 use slots::{Phase, Progress, Slot, Slots};
+pub use still::start_page;
 
 /// Connections at once.
 const CONNECTIONS: usize = 128;
@@ -73,6 +75,11 @@ pub fn page(template: &str) -> String {
 /// # Errors
 /// [`Error::Listen`] if the address cannot be bound, [`Error::Thread`] if the system refuses the thread.
 pub fn start(address: SocketAddr, shared: Shared) -> Result<SocketAddr, Error> {
+    listen(address, api::router(shared))
+}
+
+/// Listens at `address` and answers by these routes, on a thread of its own.
+fn listen(address: SocketAddr, router: axum::Router) -> Result<SocketAddr, Error> {
     let failed = |source| Error::Listen { address, source };
     let listener = StdListener::bind(address).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -81,7 +88,7 @@ pub fn start(address: SocketAddr, shared: Shared) -> Result<SocketAddr, Error> {
     let serve = move || {
         runtime.block_on(async move {
             if let Ok(listener) = TcpListener::from_std(listener) {
-                serve(listener, shared).await;
+                serve(listener, router).await;
             }
         });
     };
@@ -89,9 +96,8 @@ pub fn start(address: SocketAddr, shared: Shared) -> Result<SocketAddr, Error> {
     Ok(bound)
 }
 
-async fn serve(listener: TcpListener, shared: Shared) {
+async fn serve(listener: TcpListener, router: axum::Router) {
     let slots = Slots::new(CONNECTIONS);
-    let router = api::router(shared);
     loop {
         let Ok((connection, from)) = listener.accept().await else {
             // Out of file descriptors, or the connection has already gone.

@@ -62,7 +62,7 @@ pub(super) fn router(shared: Shared) -> Router {
         }))
         .fallback(absent)
         .method_not_allowed_fallback(wrong_method)
-        .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .layer(middleware::from_fn_with_state(shared.guard.clone(), guard::check))
         .layer(middleware::from_fn(whole_request))
         .with_state(shared)
 }

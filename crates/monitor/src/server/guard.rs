@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
@@ -130,8 +131,8 @@ pub(super) async fn check_change(State(shared): State<Shared>, request: Request,
 }
 
 /// Middleware: passes a request, or answers with a refusal.
-pub(super) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
-    if let Some((status, message, help)) = shared.guard.objection(request.method(), request.headers()) {
+pub(super) async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    if let Some((status, message, help)) = guard.objection(request.method(), request.headers()) {
         return refuse(status, message, help).into_response();
     }
     let mut response = next.run(request).await;

@@ -1,0 +1,90 @@
+//! `lockgate play`: the playground, served on loopback or written to a file.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use lockgate_monitor::server::start_page;
+use serde_json::json;
+
+use crate::arguments::Play;
+use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::output::tell;
+
+/// The page as one file; empty if it was not built before this command.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/play.html"));
+
+/// Element before which the scenario is put.
+const PLACE: &str = "<div id=\"page\">";
+
+pub(crate) fn play(arguments: &Play) -> Result<Exit, Failure> {
+    let scenario = arguments.file.as_deref().map(carried).transpose()?;
+    if PAGE.is_empty() {
+        return Err(Failure::usage(
+            "this build of lockgate has no playground",
+            "in a clone, `make play` and then `make build` put it in; `lockgate watch FILE --web` shows a run",
+        ));
+    }
+    let page = scenario.map_or_else(|| PAGE.to_owned(), |scenario| with(PAGE, &scenario));
+    if let Some(out) = &arguments.out {
+        fs::write(out, page).map_err(|error| {
+            Failure::usage(
+                format!("cannot write `{}`: {error}", out.display()),
+                "name another file with --out",
+            )
+        })?;
+        return Ok(Exit::Ok);
+    }
+    interrupt::listen();
+    interrupt::on_ended();
+    let address = start_page(arguments.web, page)?;
+    tell!("playground: http://{address}/ (Ctrl-C ends it)");
+    while !interrupt::is_requested() {
+        interrupt::wait(Duration::from_secs(3600));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Returns a scenario as the page takes it: name, text, and the texts beside it that it mentions.
+fn carried(path: &Path) -> Result<serde_json::Value, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read `{}`: {error}", path.display()), "name a scenario file")
+    })?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let words = text.split(['"', '\'']).filter(|word| word.contains('.') && word.len() < 200);
+    let beside = |word: &str| Some((word.to_owned(), fs::read_to_string(folder.join(word)).ok()?));
+    let files: BTreeMap<String, String> = words.filter_map(beside).collect();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    Ok(json!({ "name": name, "text": text, "files": files }))
+}
+
+/// Puts a scenario into the page.
+fn with(page: &str, scenario: &serde_json::Value) -> String {
+    // No text can end its element.
+    let data = scenario.to_string().replace('<', "\\u003c");
+    let element =
+        format!("<script type=\"application/json\" id=\"lockgate-scenario\">{data}</script>\n    {PLACE}");
+    page.replacen(PLACE, &element, 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scenario_is_carried_with_its_files_and_ends_no_element() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("line.txt"), "1\n2\n").expect("written");
+        let path = folder.path().join("mine.toml");
+        fs::write(&path, "# </script>\nlink.line.trace = \"line.txt\"\n").expect("written");
+        let scenario = carried(&path).expect("a scenario");
+        assert_eq!(scenario["files"], json!({ "line.txt": "1\n2\n" }));
+        let page = with("<body><div id=\"page\"></div></body>", &scenario);
+        assert_eq!(page.matches("</script>").count(), 1, "{page}");
+        let data = page.split('>').nth(2).and_then(|rest| rest.split('<').next()).expect("data");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(data).expect("JSON"), scenario);
+        assert!(carried(Path::new("/there/is/none.toml")).is_err());
+    }
+}
