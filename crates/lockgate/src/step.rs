@@ -1,13 +1,18 @@
 //! Decisions of a port, one after another: which of a run are shown, and their document.
 
+mod document;
+
 use std::collections::VecDeque;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_scenario::Scenario;
-use lockgate_sim::{Simulation, Step, StepEvent, StepPacket, Stepper};
-use serde_json::{Value, json};
+use lockgate_sim::{Simulation, Step, StepEvent, Stepper};
 
+pub use self::document::{
+    DecisionDocument, EventDocument, PacketDocument, QueueDocument, StepDocument, WaitingDocument, document,
+    tree,
+};
 use crate::error::Error;
 
 /// Event up to which steps are shown.
@@ -116,42 +121,4 @@ pub fn steps(scenario: &Scenario, seed: Seed, selection: Selection) -> Result<St
         }
     }
     Ok(Steps { steps: kept.into(), is_reached })
-}
-
-fn packet(packet: &StepPacket) -> Value {
-    json!({ "flow": *packet.flow, "sequence": packet.sequence, "length": packet.length })
-}
-
-/// Returns a step as a document: times in seconds, lengths in bytes.
-pub fn document(step: &Step) -> Value {
-    let event = match &step.event {
-        StepEvent::Arrival(arrived) => json!({ "event": "arrival", "packet": packet(arrived) }),
-        StepEvent::Drop(dropped, reason) => {
-            json!({ "event": "drop", "packet": packet(dropped), "reason": reason })
-        }
-        StepEvent::Departure { packet: left, sojourn, is_marked } => json!({
-            "event": "departure", "packet": packet(left), "sojourn": sojourn.as_secs_f64(), "marked": is_marked
-        }),
-        StepEvent::Wait(time) => json!({ "event": "wait", "until": time.as_secs_f64() }),
-        StepEvent::Empty => json!({ "event": "empty" }),
-    };
-    let path: Option<Vec<Value>> = step.decision.as_ref().map(|decision| {
-        let levels = decision.path().map(|level| {
-            json!({
-                "queue": *level.queue, "kind": level.kind, "state": level.state, "row_noun": level.row_noun,
-                "rows": level.rows, "drops": level.drops.len(), "choice": level.choice, "why": level.why,
-                "sentence": level.why.to_string()
-            })
-        });
-        levels.collect()
-    });
-    let queue: Vec<Value> = step
-        .queue
-        .iter()
-        .map(|waiting| json!({ "packet": packet(&waiting.packet), "waited": waiting.waited.as_secs_f64() }))
-        .collect();
-    json!({
-        "at": step.at.as_secs_f64(), "port": *step.port, "step": event, "decision": path,
-        "packets": step.packets, "queue": queue
-    })
 }

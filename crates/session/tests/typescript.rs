@@ -42,6 +42,8 @@ fn exported(declarations: &mut Declarations) {
     declarations.visit::<lockgate_wasm::Completions>();
     declarations.visit::<lockgate_wasm::Sliders>();
     declarations.visit::<lockgate_wasm::SchemaRequest>();
+    declarations.visit::<lockgate_wasm::DecisionsRequest>();
+    declarations.visit::<lockgate_wasm::Decisions>();
 }
 
 /// Declarations of types, by name.

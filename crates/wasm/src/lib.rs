@@ -22,6 +22,7 @@
 //! | `complete` | [`CompleteRequest`] | [`Completions`] |
 //! | `knobs` | [`ScenarioRequest`] | [`Sliders`] |
 //! | `schema` | [`SchemaRequest`] | none, with the JSON Schema |
+//! | `decisions` | [`DecisionsRequest`]: steps of a port | [`Decisions`] |
 //!
 //! Pure: no thread, no clock, no file. The same request gives the same bytes as the command on any machine. A
 //! panic ends the instance by a trap; `panic_text` then returns its message.
@@ -31,6 +32,7 @@ mod budget;
 mod check;
 mod compare;
 mod complete;
+mod decisions;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod import;
@@ -46,6 +48,7 @@ pub use answer::{Answer, ProblemData, RelatedPlace, Wrong};
 pub use check::{Checked, ScenarioSize, check};
 pub use compare::{CompareRequest, ComparedVariants, compare};
 pub use complete::{Candidate, CompleteRequest, Completions, complete};
+pub use decisions::{Decisions, DecisionsRequest, decisions};
 pub use import::{ImportRequest, Imported, import};
 pub use jobs::{Begun, JobNumber, JobProgress, JobRequest, StepRequest, begin, cancel, finish, step};
 pub use knobs::{Slider, Sliders, knobs};
