@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build, defineConfig, type Plugin } from "vite";
+import { encoded } from "./src/play/carried";
 
 const here = import.meta.dirname;
 const module = process.env["LOCKGATE_MODULE"] ?? resolve(here, "../target/play/lockgate.wasm");
@@ -31,13 +32,13 @@ async function workerScript(): Promise<string> {
   return one.output[0].code;
 }
 
-/** Returns the page's script as one, which the folder has in two. */
-async function pageScript(): Promise<string> {
+/** Returns a module of the page, with all that it imports, as one script. */
+async function oneScript(input: string): Promise<string> {
   const built = await build({
     configFile: false,
     root: here,
     logLevel: "silent",
-    build: { ...SCRIPT, write: false, rolldownOptions: { input: "play.html" } },
+    build: { ...SCRIPT, write: false, rolldownOptions: { input } },
   });
   const [one] = [built].flat();
   const chunks = one && "output" in one ? one.output.filter((part) => part.type === "chunk") : [];
@@ -63,18 +64,19 @@ function policy(scripts: string, workers: string, connections: string): string {
 const CHARSET = '<meta charset="utf-8" />';
 const withPolicy = (html: string, element: string): string =>
   html.replace(CHARSET, () => `${CHARSET}\n    ${element}`);
-const compressed = (file: string): string => gzipSync(readFileSync(file), { level: 9 }).toString("base64");
+const packed = (content: string | Uint8Array): string => encoded(gzipSync(content, { level: 9 }));
 
-/** Returns the page with everything in elements. */
-function oneFile(html: string, styles: string, script: string, worker: string): string {
+/** Returns the page with everything in elements: its script packed, and a loader. */
+function oneFile(html: string, styles: string, script: string, loader: string, worker: string): string {
   const safe = (text: string): string => text.replace(/<\/(script|style)/g, "<\\/$1");
-  const code = `\n${safe(script)}\n`;
+  const code = `\n${safe(loader)}\n`;
   const hash = `'sha256-${createHash("sha256").update(code).digest("base64")}'`;
   const part = (id: string, text: string): string => `<script type="text/plain" id="${id}">${text}</script>`;
   const parts = [
     part("lockgate-worker", safe(worker)),
-    part("lockgate-module", compressed(module)),
-    ...(existsSync(template) ? [part("lockgate-template", compressed(template))] : []),
+    part("lockgate-page", packed(script)),
+    part("lockgate-module", packed(readFileSync(module))),
+    ...(existsSync(template) ? [part("lockgate-template", packed(readFileSync(template)))] : []),
     `<script type="module">${code}</script>`,
   ];
   const bare = html
@@ -106,9 +108,9 @@ function playground(): Plugin {
         if (page?.type !== "asset") throw new Error("there is no page");
         const html = String(page.source);
         const style = styles.map((one) => (one.type === "asset" ? String(one.source) : "")).join("\n");
-        const code = await pageScript();
+        const [code, loader] = [await oneScript("play.html"), await oneScript("src/play/loader.ts")];
         mkdirSync(folder, { recursive: true });
-        writeFileSync(`${folder}.html`, oneFile(html, style, code, worker));
+        writeFileSync(`${folder}.html`, oneFile(html, style, code, loader, worker));
         delete bundle["play.html"];
         const emit = (fileName: string, source: string | Uint8Array) =>
           this.emitFile({ type: "asset", fileName, source });
