@@ -8,9 +8,12 @@ import { gzipSync } from "node:zlib";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vitest";
+import type { StepDocument } from "../src/generated/lockgate";
 import { Engine } from "../src/play/engine";
 import { BASES, exampleOf, FIRST } from "../src/play/examples";
 import { readLink } from "../src/play/link";
+import { readPlace } from "../src/play/place";
+import { eventOf } from "../src/play/step-view";
 import { executable, FLAGS, seriousFaults, skipped } from "./browser";
 import { damaged, LINKS } from "./links";
 
@@ -250,6 +253,78 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     expect(await page.evaluate(() => document.querySelectorAll(".share[open]").length)).toBe(0);
   });
 
+  it("steps through decisions with the sentences of the module, and an address leads back to a step", async () => {
+    const page = await open(`${file()}#example=classes-of-service`);
+    await figure(page);
+    await page.click("#step");
+    const event = page.locator(".steps .event");
+    await expect.poll(() => event.textContent()).toMatch(/s (sends|drops|waits)/);
+    const engine = await Engine.load(new Uint8Array(readFileSync(module)).buffer);
+    const scenario = { text: exampleOf("classes-of-service")?.text ?? "" };
+    const place = readPlace(await page.evaluate(() => location.hash));
+    const port = place.port as string;
+    const from = `${((place.step?.at ?? 0) - 1e-9).toFixed(9)}s`;
+    const { steps } = engine.call("decisions", { scenario, port, from, count: 40 }).value;
+    const first = steps.findIndex(({ at }) => at === place.step?.at) + (place.step?.nth ?? 0);
+    for (let index = first; index < first + 8; index++) {
+      const step = steps[index] as StepDocument;
+      const [decision] = step.decision ?? [];
+      await expect.poll(() => event.textContent()).toContain(eventOf(step));
+      if (decision) expect(await event.textContent()).toContain(decision.sentence);
+      const drawn = await page.locator(".step-tree .packet").count();
+      expect(drawn).toBe(step.queue.length);
+      await page.keyboard.press("ArrowRight");
+    }
+    await page.keyboard.press("d");
+    await expect.poll(() => event.textContent()).toMatch(/s drops /);
+    const dropped = await event.textContent();
+    const address = await page.evaluate(() => location.href);
+    const again = await open(address);
+    await expect.poll(() => again.locator(".steps .event").textContent()).toBe(dropped);
+    // A packet that waits leads to where it leaves.
+    const packet = again.locator(".step-tree .packet:not(.dropped)").first();
+    const name = (await packet.getAttribute("title"))?.split(",")[0] as string;
+    await packet.click();
+    await expect
+      .poll(() => again.locator(".steps .event").textContent())
+      .toMatch(new RegExp(`(sends|drops) ${name},`));
+    expect(await seriousFaults(again)).toEqual([]);
+  });
+
+  it("a lesson asks, runs and explains", async () => {
+    const page = await open(`${file()}#lesson=1`);
+    await page.getByRole("button", { name: "Over 200 ms" }).click();
+    await expect.poll(() => page.textContent(".lesson-answer")).toMatch(/Right\. They are 470 ms late\./);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Half of both" }).click();
+    await expect.poll(() => page.textContent(".lesson-answer")).toMatch(/No: The same loss, twice the delay/);
+    await page.evaluate(() => {
+      location.hash = "#lesson=2";
+    });
+    await page.reload();
+    const option = page.locator(".lesson .option");
+    await expect.poll(() => option.allTextContents()).toEqual(["voice", "web", "bulk"]);
+    await option.nth(1).click();
+    await expect.poll(() => page.textContent(".lesson-answer")).toMatch(/^(Right|No): sends \w+#\d+/);
+    expect(await page.locator(".lesson .option.right").count()).toBe(1);
+    expect(await seriousFaults(page)).toEqual([]);
+  });
+
+  it("shows one part in the page of somebody else", async () => {
+    const page = await open(`${served()}#embed=figure&example=home`);
+    await figure(page);
+    const shown = (selector: string) => page.locator(selector).first().isVisible();
+    expect(await shown(".bar")).toBe(false);
+    expect(await shown(".editor")).toBe(false);
+    expect(await shown(".sliders")).toBe(true);
+    const whole = page.getByRole("link", { name: "Open in the playground" });
+    await whole.focus();
+    await expect.poll(() => whole.getAttribute("href")).toMatch(/#v1\./);
+    expect((await readLink(new URL((await whole.getAttribute("href")) ?? "").hash, BASES)).text).toBe(
+      exampleOf("home")?.text,
+    );
+  });
+
   it.each([
     [390, "dark"],
     [820, "light"],
@@ -279,6 +354,6 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
       );
     expect(sizeOf("play.js", "play.css", "worker.js")).toBeLessThan(OWN);
     expect(sizeOf("play.js", "play.css", "worker.js", "charts.js")).toBeLessThan(WHOLE);
-    expect(statSync(join(folder, "play.html")).size).toBeLessThan(6e6);
+    expect(statSync(join(folder, "play.html")).size).toBeLessThan(3.4e6);
   });
 });

@@ -1590,3 +1590,18 @@ export type Wrong = {
 message: string,
 /** Remedy. */
 help: string, };
+
+export type PacketDocument = { flow: string, sequence: number, length: number, };
+export type WaitingDocument = { packet: PacketDocument, waited: number, queue: string, };
+export type EventDocument = { "event": "arrival", packet: PacketDocument, } | { "event": "drop", packet: PacketDocument, reason: string, } | { "event": "departure", packet: PacketDocument, sojourn: number, marked: boolean, } | { "event": "wait", until: number, } | { "event": "empty" };
+export type StateQuantity = { unit: string, number: number | null, text: string, };
+export type NamedQuantity = { name: string, value: StateQuantity, };
+export type StateRow = { name: StateQuantity, depth: number, fields: Array<NamedQuantity>, };
+export type ChosenPacket = { flow: number, sequence: number, length: number, };
+export type StepChoice = { "packet": { row: number | null, packet: ChosenPacket, } } | { "wait": number } | "empty" | "unknown";
+export type ReasonPart = string | StateQuantity;
+export type DecisionDocument = { queue: string, kind: string, state: Array<NamedQuantity>, row_noun: string, rows: Array<StateRow>, drops: number, choice: StepChoice, why: Array<ReasonPart>, sentence: string, };
+export type QueueDocument = { name: string, kind: string, depth: number, is_leaf: boolean, };
+export type StepDocument = { at: number, port: string, step: EventDocument, decision: Array<DecisionDocument> | null, packets: number, queue: Array<WaitingDocument>, };
+export type DecisionsRequest = { scenario: ScenarioRequest, seed?: number, port?: string, from?: string, until?: string, late?: string, count: number, };
+export type Decisions = { port: string, ports: Array<string>, tree: Array<QueueDocument>, end: number, reached: boolean, steps: Array<StepDocument>, };

@@ -7,7 +7,8 @@
  *     await client.call("check", { text });         engine.call("check", { text })
  *     await client.job({ run: { scenario } }, tell) begin, step, step, ..., finish
  *
- * - `call` answers in milliseconds: check, import, complete, knobs, schema. `job` makes runs or a comparison in steps
+ * - `call` answers in milliseconds: check, import, complete, knobs, schema; `decisions` as
+ *   long as a run takes. `job` makes runs or a comparison in steps
  *   of some 20 ms, tells their progress in between, and can be overtaken.
  * - Every request has a *generation*: that of the text it is about. `client.next()` begins a new one, for an edited
  *   text: older jobs are cancelled, and older answers rejected with `Overtaken`. Requests of one generation do not
@@ -26,6 +27,8 @@ import type {
   CompareRequest,
   CompleteRequest,
   Completions,
+  Decisions,
+  DecisionsRequest,
   Imported,
   ImportRequest,
   JobNumber,
@@ -53,6 +56,7 @@ export interface Calls {
   complete: [CompleteRequest, Completions];
   knobs: [ScenarioRequest, Sliders];
   schema: [SchemaRequest, null];
+  decisions: [DecisionsRequest, Decisions];
 }
 export type Call = keyof Calls;
 

@@ -26,9 +26,6 @@ const START = "#v1.";
 /** Limit on the size of a text in a link, in bytes: a short link could unpack to more than a page holds. */
 const MOST = 1_000_000;
 
-/** True if an address ends with a text. */
-export const isLink = (hash: string): boolean => /^#v\d/.test(hash);
-
 /** Returns the checksum of a text (CRC-32), in hexadecimal digits. */
 export function checksum(text: string): string {
   let sum = 0xffff_ffff;

@@ -8,46 +8,56 @@ import "../style/figure.css";
 import "../style/section.css";
 import "../style/narrow.css";
 import "../style/play.css";
-import { announce, copyText, download, h } from "../dom";
-import type { Completions, ProblemData, Ran, Sliders as SlidersData } from "../generated/lockgate";
-import type { Report } from "../report";
-import { Theme, themeButton } from "../theme";
-import { moduleBytes, reportTemplate, startWorker } from "./bundle";
+import "../style/steps.css";
+import "../style/embed.css";
+import "../style/lesson.css";
+import { announce, copyText, h } from "../dom";
+import type { Completions } from "../generated/lockgate";
+import { Theme } from "../theme";
+import { bar } from "./bar";
+import { carriedScenario, moduleBytes, reportTemplate, startWorker } from "./bundle";
 import { Compared } from "./compared";
-import { Editor, replacements } from "./editor";
-import { type Files, json, Overtaken, Problems } from "./engine";
-import { BASES, EXAMPLES, type Example, exampleOf, FIRST } from "./examples";
-import { commandOf, markdownOf, reportPage } from "./leaving";
-import { isLink, linkOf, readLink } from "./link";
-import { recognised } from "./recognise";
+import { Editor } from "./editor";
+import { embedded } from "./embed";
+import { BASES, type Example, exampleOf, FIRST } from "./examples";
+import { Lessons } from "./lesson";
+import { linkOf, readLink } from "./link";
+import { Notice } from "./notice";
+import { readPlace, writtenPlace } from "./place";
+import { messageOf, ProblemList } from "./problems";
 import { Results } from "./results";
+import { type Cause, Runner } from "./runner";
 import { Sliders } from "./sliders";
+import { Source } from "./source";
+import { Steps } from "./steps";
 import { Supervised } from "./supervised";
 import { edit } from "./toml";
+import { Trees } from "./trees";
 
 /** Time in ms after the last key at which the text is run. */
 const TYPED = 180;
-/** Time in ms that the preview of a run takes, about. */
-const PREVIEW = 35;
-/** Least part of a run that a preview leaves out: of a shorter rest there is none. */
-const REST = 0.4;
 
 class Play {
   readonly theme = new Theme();
   readonly results = new Results(this.theme);
   readonly sliders = new Sliders((path, value, isFinal) => this.#slide(path, value, isFinal));
+  readonly #notice = new Notice();
+  readonly #source = new Source(this.#notice, {
+    load: (example, text) => this.#load(example, text),
+    replace: (text) => {
+      this.#editor.show(text, true);
+      void this.#run("opened");
+    },
+    engine: () => this.#runner.engine,
+  });
+  readonly #runner: Runner;
   readonly #editor: Editor;
   readonly #compared: Compared;
-  readonly #menu = this.#examples();
-  readonly #shows = h("p", { class: "note shows" });
-  readonly #problems = h("ul", { class: "problems", id: "problems", "aria-label": "Problems of the text" });
-  readonly #notice = h("div", { id: "notice" });
-  readonly #progress = h("progress", {
-    class: "progress",
-    max: 1,
-    value: 0,
-    "aria-label": "Run",
-    hidden: true,
+  readonly #steps: Steps;
+  readonly #lessons: Lessons;
+  readonly #trees = new Trees((port) => {
+    void this.#steps.open({ step: null, port });
+    this.#steps.element.scrollIntoView();
   });
   readonly #pin = h(
     "button",
@@ -61,69 +71,111 @@ class Play {
     "Pin",
   );
   #bytes: ArrayBuffer | null = null;
-  #engine: Supervised | null = null;
-  #example: Example = exampleOf(FIRST) ?? (EXAMPLES[0] as Example);
-  #files: Files = {};
   #timer = 0;
   #frame = 0;
-  #round = 0;
-  /** Simulated seconds a millisecond, of the last whole run. */
-  #speed = 0;
-  #duration = 0;
 
   constructor(root: HTMLElement) {
-    const editor = h("div", { class: "editor" });
-    this.#compared = new Compared(
-      this.theme,
-      () => new Supervised(startWorker, this.#bytes ?? new ArrayBuffer(0)),
-      () => ({ text: this.#editor.text, files: this.#files }),
-    );
+    const start = () => new Supervised(startWorker, this.#bytes ?? new ArrayBuffer(0));
+    const current = () => ({ text: this.#editor.text, files: this.#source.files });
+    this.#compared = new Compared(this.theme, start, current);
+    this.#steps = new Steps(this.theme, {
+      start,
+      current,
+      moved: () => void this.#address(this.#editor.text),
+      slotOf: (flow) => this.results.slotOf(flow),
+    });
+    this.#lessons = new Lessons(this.theme, {
+      start,
+      show: (text) => this.#load({ ...this.#source.example, name: "lesson", shows: "", files: {} }, text),
+      moved: () => void this.#address(this.#editor.text),
+    });
+    const place = h("div", { class: "editor" });
+    this.#editor = new Editor(place, {
+      changed: () => this.#typed(),
+      complete: (text, cursor) => this.#complete(text, cursor),
+      pasted: (text) => this.#source.pasted(text),
+    });
+    const problems = new ProblemList(this.#editor);
+    this.#runner = new Runner(this.results, {
+      tell: (found) => problems.tell(found),
+      knobs: ({ sliders }, text) => {
+        if (text === this.#editor.text) this.sliders.show(sliders, text);
+      },
+      settled: (text) => {
+        void this.#address(text);
+        this.#steps.changed();
+        if (this.results.whole) this.#trees.show(this.results.whole);
+      },
+    });
     root.replaceChildren(
       h("a", { class: "skip", href: "#sentence" }, "To the results"),
       this.#bar(),
-      h(
-        "main",
-        { class: "play" },
-        h("h1", { class: "offscreen" }, "Lockgate playground"),
-        h("div", { class: "top" }, this.#notice, this.results.sentence, this.#progress),
-        h(
-          "div",
-          { class: "side" },
-          h(
-            "section",
-            { class: "text", "aria-labelledby": "text-title" },
-            h("div", { class: "row" }, h("h2", { id: "text-title" }, "Scenario"), this.#menu, this.#file()),
-            this.#shows,
-            editor,
-            this.#problems,
-          ),
-          h(
-            "section",
-            { class: "knobs", "aria-labelledby": "knobs-title" },
-            h("h2", { id: "knobs-title" }, "Knobs"),
-            this.sliders.element,
-          ),
-        ),
-        h(
-          "div",
-          { class: "side" },
-          h(
-            "section",
-            { class: "shown", "aria-label": "Results" },
-            this.results.element,
-            this.#compared.element,
-          ),
-          h("section", { class: "further", "aria-label": "Further figures" }, this.results.further),
-        ),
-      ),
+      this.#main(place, problems.element),
     );
-    this.#editor = new Editor(editor, {
-      changed: () => this.#typed(),
-      complete: (text, cursor) => this.#complete(text, cursor),
-      pasted: (text) => this.#pasted(text),
-    });
+    embedded(root, readPlace(location.hash).embed, () => this.#link());
     document.addEventListener("keydown", (event) => this.#press(event));
     addEventListener("hashchange", ({ newURL }) => void this.#open(new URL(newURL).hash));
+  }
+
+  #main(editor: HTMLElement, problems: HTMLElement): HTMLElement {
+    return h(
+      "main",
+      { class: "play" },
+      h("h1", { class: "offscreen" }, "Lockgate playground"),
+      this.#lessons.element,
+      h("div", { class: "top" }, this.#notice.element, this.results.sentence, this.#runner.progress),
+      h(
+        "div",
+        { class: "side" },
+        h(
+          "section",
+          { class: "text", "aria-labelledby": "text-title" },
+          h(
+            "div",
+            { class: "row" },
+            h("h2", { id: "text-title" }, "Scenario"),
+            this.#source.menu,
+            this.#source.file,
+          ),
+          this.#source.shows,
+          editor,
+          problems,
+        ),
+        h(
+          "section",
+          { class: "knobs", "aria-labelledby": "knobs-title" },
+          h("h2", { id: "knobs-title" }, "Knobs"),
+          this.sliders.element,
+        ),
+      ),
+      h(
+        "div",
+        { class: "side" },
+        h(
+          "section",
+          { class: "shown", "aria-label": "Results" },
+          this.results.element,
+          this.#compared.element,
+        ),
+        this.#steps.element,
+        this.#trees.element,
+        h("section", { class: "further", "aria-label": "Further figures" }, this.results.further),
+      ),
+    );
+  }
+
+  #bar(): HTMLElement {
+    const page = {
+      name: () => this.#source.name,
+      text: () => this.#editor.text,
+      files: () => this.#source.files,
+      whole: () => this.results.whole,
+      link: () => this.#link(),
+      copyLink: () => this.#copyLink(),
+      template: reportTemplate,
+      say: announce,
+    };
+    return bar(this.theme, page, [this.#lessons.menu, this.#pin]);
   }
 
   /** Opens the text of the address, or the first example, and runs it. */
@@ -131,95 +183,58 @@ class Play {
     const opened = this.#open();
     try {
       this.#bytes = await moduleBytes();
-      this.#engine = new Supervised(startWorker, this.#bytes);
+      this.#runner.engine = new Supervised(startWorker, this.#bytes);
     } catch (error) {
-      this.#note(`The simulator cannot be loaded: ${messageOf(error)}.`, true);
+      this.#notice.tell(`The simulator cannot be loaded: ${messageOf(error)}.`, true);
       return;
     }
     await opened;
-    void this.#run("opened");
+    const { step, port, lesson } = readPlace(location.hash);
+    if (lesson) this.#lessons.open(lesson);
+    await this.#run("opened");
+    if (step || readPlace(location.hash).embed === "step") void this.#steps.open({ step, port });
   }
 
   // Texts that come from elsewhere.
 
   async #open(hash = location.hash): Promise<void> {
-    if (!isLink(hash)) {
-      this.#load(this.#example);
+    const { link, example } = readPlace(hash);
+    const carried = carriedScenario();
+    if (!link && !example && carried) {
+      this.#load({ ...carried, shows: "" });
+      return;
+    }
+    if (!link) {
+      const known = exampleOf(example ?? FIRST);
+      this.#load(known ?? this.#source.example);
+      if (!known)
+        this.#notice.tell(`There is no example ${example}. This is ${this.#source.example.name}.`, true);
       return;
     }
     try {
-      const { text, base } = await readLink(hash, BASES);
+      const { text, base } = await readLink(link, BASES);
       this.#load(exampleOf(base) ?? { name: "scenario", text: "", shows: "", files: {} }, text);
     } catch (error) {
-      this.#load(this.#example);
-      this.#note(
-        `The link cannot be opened: ${messageOf(error)}. This is the example ${this.#example.name}.`,
-        true,
-      );
+      this.#load(this.#source.example);
+      const { name } = this.#source.example;
+      this.#notice.tell(`The link cannot be opened: ${messageOf(error)}. This is the example ${name}.`, true);
     }
   }
 
   #load(example: Example, text = example.text): void {
-    this.#example = example;
-    this.#files = example.files;
-    this.#menu.value = example.name;
-    if (this.#menu.value !== example.name) this.#menu.value = "";
-    this.#shows.textContent =
-      example.shows === "" ? "" : `${example.shows[0]?.toUpperCase()}${example.shows.slice(1)}.`;
-    this.#notice.replaceChildren();
+    this.#source.take(example);
     if (this.#compared.isPinned) this.#togglePin();
+    this.#steps.close();
     this.#editor.show(text);
-    if (this.#engine) void this.#run("opened");
-  }
-
-  #pasted(text: string): boolean {
-    const what = recognised(text);
-    if (what === null || !this.#engine) return false;
-    void this.#import(text, what, "pasted");
-    return true;
-  }
-
-  async #import(text: string, what: string, name: string): Promise<void> {
-    try {
-      const { value } = await this.#need().call("import", { text, name, lenient: true });
-      this.#editor.show(value.scenario, true);
-      this.#shows.textContent = "";
-      this.#menu.value = "";
-      this.#note(`Imported ${what}. Undo brings the former text back.`, false, value.left_out);
-      void this.#run("opened");
-    } catch (error) {
-      if (error instanceof Overtaken) return;
-      const problems = error instanceof Problems ? error.problems : [];
-      this.#note(`This looks like ${what}, and cannot be imported: ${messageOf(error)}.`, true, problems);
-    }
-  }
-
-  /** Says something about the text as a whole, with the words that it left out. */
-  #note(text: string, isError: boolean, left: readonly ProblemData[] = []): void {
-    const line = ({ line, message, help }: ProblemData): string =>
-      `${line === null ? "" : `line ${line}: `}${message}${help === null ? "" : ` (${help})`}`;
-    this.#notice.replaceChildren(
-      h(
-        "div",
-        { class: `notice${isError ? " wrong" : ""}`, role: isError ? "alert" : "status" },
-        h("p", {}, text),
-        left.length === 0
-          ? null
-          : h(
-              "details",
-              { open: true },
-              h("summary", {}, isError ? "Why" : `Left out (${left.length})`),
-              h("ul", {}, ...left.map((one) => h("li", {}, line(one)))),
-            ),
-      ),
-    );
+    void this.#run("opened");
   }
 
   // Runs.
 
-  #need(): Supervised {
-    if (!this.#engine) throw new Error("the simulator is not loaded yet");
-    return this.#engine;
+  #run(why: Cause): Promise<void> {
+    if (why !== "sliding") this.#compared.changed();
+    const { files, example } = this.#source;
+    return this.#runner.run({ text: this.#editor.text, name: `${example.name}.toml`, files }, why);
   }
 
   #typed(): void {
@@ -238,127 +253,10 @@ class Play {
     this.#frame = requestAnimationFrame(() => void this.#run(isFinal ? "set" : "sliding"));
   }
 
-  /** Runs the text: first its beginning, then all of it. A newer change ends that. */
-  async #run(why: "opened" | "typed" | "set" | "sliding"): Promise<void> {
-    if (!this.#engine) return;
-    const engine = this.#engine;
-    engine.next();
-    this.#round += 1;
-    const round = this.#round;
-    const { text } = this.#editor;
-    const scenario = { text, name: `${this.#example.name}.toml` };
-    if (why !== "sliding") this.#compared.changed();
-    this.results.behind();
-    try {
-      if (why === "typed" || why === "opened") {
-        const { value } = await engine.call("check", scenario, this.#files);
-        this.#tellProblems(value.problems);
-        if (value.size) this.#duration = value.size.duration_s;
-        if (value.problems.some((one) => one.is_error)) {
-          this.#broken();
-          return;
-        }
-      }
-      const until = this.#speed * PREVIEW;
-      if (
-        this.results.whole !== null &&
-        why !== "opened" &&
-        until > 0 &&
-        until < this.#duration * (1 - REST)
-      ) {
-        const beginning = await engine.job(
-          { run: { scenario, until: `${Math.max(1, Math.round(until * 1000))}ms` } },
-          undefined,
-          this.#files,
-        );
-        this.results.preview(json<Report>(beginning.parts["report"]));
-      }
-      const begun = performance.now();
-      const { value, parts } = await engine.job(
-        { run: { scenario } },
-        ({ done }) => {
-          this.#progress.hidden = performance.now() - begun < 250;
-          this.#progress.value = done;
-        },
-        this.#files,
-      );
-      const took = performance.now() - begun;
-      const report = json<Report>(parts["report"]);
-      const [first] = report.runs;
-      if (first) this.#duration = first.summary.duration_s;
-      this.#speed = this.#duration / Math.max(took, 1);
-      this.results.show(report);
-      this.#tellProblems((value as Ran).warnings);
-      this.#progress.hidden = true;
-      if (why !== "sliding") void this.#address(text);
-      // The first knobs, and new ranges after a change, come when the picture stands.
-      if (why !== "sliding") await this.#knobs(engine, text);
-    } catch (error) {
-      if (error instanceof Overtaken || round !== this.#round) return;
-      this.#progress.hidden = true;
-      if (error instanceof Problems && error.problems.length > 0) this.#tellProblems(error.problems);
-      else
-        this.#tellProblems([
-          {
-            is_error: true,
-            message: messageOf(error),
-            help: error instanceof Problems ? error.help : null,
-            line: null,
-            column: null,
-            span: null,
-            related: [],
-          },
-        ]);
-      this.#broken();
-    }
-  }
-
-  async #knobs(engine: Supervised, text: string): Promise<void> {
-    const { value }: { value: SlidersData } = await engine.call("knobs", { text }, this.#files);
-    if (text === this.#editor.text) this.sliders.show(value.sliders, text);
-  }
-
-  /** Keeps the last picture, grey, of a text that cannot be run. */
-  #broken(): void {
-    this.#progress.hidden = true;
-    this.results.behind();
-  }
-
-  #tellProblems(problems: readonly ProblemData[]): void {
-    const { text } = this.#editor;
-    this.#editor.mark(problems);
-    this.#problems.replaceChildren(
-      ...problems.map((problem) => {
-        const place = problem.line === null ? "" : `line ${problem.line}`;
-        return h(
-          "li",
-          { class: problem.is_error ? "error" : "warning" },
-          problem.span
-            ? h(
-                "button",
-                { type: "button", class: "quiet", onclick: () => this.#editor.reveal(problem) },
-                place || "show",
-              )
-            : null,
-          h("span", { class: "message" }, problem.message),
-          problem.help === null ? null : h("span", { class: "help" }, problem.help),
-          ...replacements(problem, text).map((fresh) =>
-            h(
-              "button",
-              { type: "button", class: "fix", onclick: () => this.#editor.fix(problem, fresh) },
-              `Write ${fresh}`,
-            ),
-          ),
-        );
-      }),
-    );
-    const errors = problems.filter((one) => one.is_error);
-    if (errors.length > 0) announce(errors[0]?.message ?? "");
-  }
-
   async #complete(text: string, cursor: number): Promise<Completions | null> {
     try {
-      return (await this.#need().call("complete", { scenario: { text }, cursor }, this.#files)).value;
+      const request = { scenario: { text }, cursor };
+      return (await this.#runner.engine?.call("complete", request, this.#source.files))?.value ?? null;
     } catch {
       return null;
     }
@@ -382,120 +280,25 @@ class Play {
     this.#pin.textContent = on ? "Unpin" : "Pin";
   }
 
-  #examples(): HTMLSelectElement {
-    const select = h(
-      "select",
-      {
-        id: "example",
-        "aria-label": "Example",
-        onchange: () => {
-          const chosen = exampleOf(select.value);
-          if (!chosen) return;
-          history.replaceState(null, "", location.pathname + location.search);
-          this.#load(chosen);
-        },
-      },
-      h("option", { value: "", disabled: true }, "no example"),
-      ...EXAMPLES.map(({ name, shows }) => h("option", { value: name, title: shows }, name)),
-    );
-    return select;
-  }
+  // The address.
 
-  #file(): HTMLElement {
-    const input = h("input", {
-      type: "file",
-      id: "file",
-      class: "offscreen",
-      tabindex: -1,
-      "aria-label": "File",
-      onchange: async () => {
-        const [file] = input.files ?? [];
-        input.value = "";
-        if (!file) return;
-        const text = await file.text();
-        const what = recognised(text);
-        if (what !== null) void this.#import(text, what, file.name);
-        else this.#load({ name: file.name.replace(/\.toml$/, ""), text, shows: "", files: {} });
-      },
-    });
-    const open = h(
-      "button",
-      {
-        type: "button",
-        title: "Open a scenario, a script of tc or a configuration of SQM",
-        onclick: () => input.click(),
-      },
-      "Open …",
-    );
-    return h("span", {}, open, input);
-  }
-
-  #bar(): HTMLElement {
-    const toggle = themeButton(this.theme);
-    const item = (name: string, title: string, act: () => unknown): HTMLElement =>
-      h(
-        "button",
-        {
-          type: "button",
-          title,
-          onclick: (event: Event) => {
-            (event.currentTarget as HTMLElement).closest("details")?.removeAttribute("open");
-            void act();
-          },
-        },
-        name,
-      );
-    const share = h(
-      "details",
-      { class: "picker share" },
-      h("summary", {}, "Take away"),
-      h(
-        "div",
-        { class: "panel" },
-        item("Copy as Markdown", "Verdict, expectations and text", () => this.#copyMarkdown()),
-        item("Copy as command", "Commands for a shell that write the file and run it", () =>
-          copyText(commandOf(this.#name, this.#editor.text, this.#files), "Command"),
-        ),
-        item("Save scenario", "The text as a TOML file", () =>
-          download(`${this.#name}.toml`, "application/toml", this.#editor.text),
-        ),
-        item("Save report", "All results as one HTML file", () => this.#saveReport()),
-      ),
-    );
-    share.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      share.open = false;
-      share.querySelector("summary")?.focus();
-    });
-    return h(
-      "div",
-      { class: "bar" },
-      h("strong", {}, "Lockgate"),
-      h("span", { class: "wide soft" }, "playground: runs here, sends nothing"),
-      h(
-        "span",
-        { class: "end" },
-        this.#pin,
-        h("button", { type: "button", id: "link", onclick: () => void this.#copyLink() }, "Copy link"),
-        share,
-        toggle,
-      ),
-    );
-  }
-
-  get #name(): string {
-    return this.#example.name.replace(/[^\w.-]+/g, "-") || "scenario";
+  async #hash(always: boolean): Promise<string> {
+    const { text } = this.#editor;
+    const { name } = this.#source.example;
+    const isPlain = !always && text === exampleOf(FIRST)?.text && carriedScenario() === null;
+    const link = isPlain ? null : await linkOf(text, BASES.find((base) => base.name === name) ?? null);
+    const { embed } = readPlace(location.hash);
+    const { number: lesson } = this.#lessons;
+    return writtenPlace({ link, lesson, ...this.#steps.place, embed: always ? null : embed });
   }
 
   async #link(): Promise<string> {
-    const { text } = this.#editor;
-    const hash = await linkOf(text, BASES.find(({ name }) => name === this.#example.name) ?? null);
-    return new URL(hash, location.href).href;
+    return new URL(await this.#hash(true), location.href).href;
   }
 
   /** Makes the page's address that of its text: to open it again, or to go back to it. */
   async #address(text: string): Promise<void> {
-    const hash = text === exampleOf(FIRST)?.text ? "" : new URL(await this.#link()).hash;
+    const hash = await this.#hash(false);
     if (text === this.#editor.text)
       history.replaceState(null, "", location.pathname + location.search + hash);
   }
@@ -505,25 +308,7 @@ class Play {
     history.replaceState(null, "", new URL(link).hash);
     await copyText(link, "Link");
   }
-
-  async #copyMarkdown(): Promise<void> {
-    // An address on a disk leads nowhere for others.
-    const link = location.protocol === "file:" ? "" : await this.#link();
-    await copyText(markdownOf(this.results.whole, this.#editor.text, link), "Markdown");
-  }
-
-  async #saveReport(): Promise<void> {
-    const { whole } = this.results;
-    if (!whole) return announce("There is no result yet");
-    try {
-      download(`${this.#name}.html`, "text/html", reportPage(await reportTemplate(), whole));
-    } catch (error) {
-      announce(`The page of a report is not here: ${messageOf(error)}`);
-    }
-  }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 const root = document.getElementById("page");
 if (root) void new Play(root).start();

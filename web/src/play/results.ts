@@ -34,11 +34,23 @@ export class Results {
   #isBehind = false;
 
   constructor(readonly theme: Theme) {
-    this.#context = { selection: new Selection(EMPTY), theme, time: new SharedWindow(), configuration: "" };
+    const later = (work: () => void): void => void setTimeout(work);
+    this.#context = {
+      selection: new Selection(EMPTY),
+      theme,
+      time: new SharedWindow(),
+      configuration: "",
+      later,
+    };
   }
 
   get whole(): Report | null {
     return this.#whole;
+  }
+
+  /** Returns the number of a flow's colour. */
+  slotOf(flow: string): number {
+    return this.#context.selection.view().slotOf(flow);
   }
 
   /** Keeps the last whole result as the ghost, or nothing. */
@@ -62,7 +74,7 @@ export class Results {
     }
     this.#preview = report;
     this.element.classList.remove("behind");
-    this.#frames.time.refresh();
+    this.#frames.time.refreshSoon();
   }
 
   /** Shows the result of a whole run. */
