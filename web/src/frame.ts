@@ -18,6 +18,8 @@ export interface Context {
   theme: Theme;
   /** Window of all figures over time. */
   time: SharedWindow;
+  /** Calls a function in a task of its own; without it, figures are drawn at once. */
+  later?: (work: () => void) => void;
   /** Configuration and date: the end of every caption in a file and on paper. */
   configuration: string;
 }
@@ -55,6 +57,8 @@ export class Frame {
   #isBehind = false;
   /** True if the selection or the theme changed since it was drawn. */
   #stale = true;
+  /** True while a task that makes it again is awaited. */
+  #isAwaited = false;
 
   constructor(
     readonly make: Make,
@@ -85,7 +89,7 @@ export class Frame {
       this.#brush = new Brush(context.time);
       this.#picture.after(this.#brush.element);
     }
-    context.selection.onChange(() => this.refresh());
+    context.selection.onChange(() => this.refreshSoon());
     context.theme.onChange(() => this.refresh());
     context.selection.onLight((flows) => this.#light(flows));
     new ResizeObserver(() => this.fit()).observe(this.#picture);
@@ -124,10 +128,31 @@ export class Frame {
 
   /** Makes the figure again from the current selection, and draws it unless it has never been near the screen. */
   refresh(): void {
+    this.#remake();
+    this.fit();
+  }
+
+  /** Does `refresh`, in two tasks if the page wants short ones. */
+  refreshSoon(): void {
+    const { later } = this.context;
+    if (!later) {
+      this.refresh();
+      return;
+    }
+    if (this.#isAwaited) return;
+    this.#isAwaited = true;
+    later(() => {
+      this.#isAwaited = false;
+      this.#remake();
+      // A change of the width is observed: to read it here would lay the page out.
+      later(() => this.fit(this.#width || this.width));
+    });
+  }
+
+  #remake(): void {
     this.#stale = true;
     this.#figure = this.make(this.context.selection.view(), this.#settings);
     this.#dress();
-    this.fit();
   }
 
   /** Width in pixels that the picture has on the page. */
@@ -209,7 +234,8 @@ export class Frame {
       // Draws what it has anew: not needed, and as long as the picture itself, if only the data are others.
       this.#chart.resize({ width: this.#width, height });
     }
-    this.#chart.setOption(drawing.option, { notMerge: true });
+    // Lazily: the next animation frame draws what is set here.
+    this.#chart.setOption(drawing.option, { notMerge: true, lazyUpdate: this.context.later !== undefined });
     this.#isBehind = false;
     this.#describe(figure);
     if (figure.brush && figure.range)
