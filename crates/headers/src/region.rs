@@ -187,6 +187,13 @@ impl Space {
         Self(parts)
     }
 
+    /// Returns the packets of IPv4.
+    pub fn ipv4() -> Self {
+        let Self(mut parts) = Self::packets();
+        parts.retain(|part| part.field(Field::Version).contains(4));
+        Self(parts)
+    }
+
     /// Returns every combination of fields that a frame may have whatever its headers mean: `u32` of Linux
     /// compares bytes.
     pub fn frames() -> Self {

@@ -3,6 +3,8 @@
 use core::fmt::Write as _;
 use core::net::IpAddr;
 
+use lockgate_engine::classify::PROTOCOL_OTHER;
+
 use crate::field::{Field, address};
 use crate::marks::Marks;
 use crate::packet::Packet;
@@ -32,7 +34,8 @@ impl Names {
         let version = version.map_or(0, |(low, _)| low);
         let has_address = [Field::Source, Field::Destination].iter().any(|field| region.is_bound(*field));
         let is_told = |field: Field| {
-            let is_implied = field == Field::Version && has_address && version != 0;
+            let is_other = *region.field(Field::Protocol) == Spans::one(PROTOCOL_OTHER.into());
+            let is_implied = field == Field::Version && (has_address && version != 0 || is_other);
             region.is_bound(field) && !is_implied
         };
         let told = Field::ALL.into_iter().filter(|field| is_told(*field));
@@ -145,6 +148,7 @@ fn protocol(number: u128) -> String {
 fn code_point(code: u128) -> String {
     match (code, code / 8, code % 8) {
         (46, ..) => "EF".to_owned(),
+        (0, ..) => "0".to_owned(),
         (1, ..) => "LE".to_owned(),
         (_, class, 0) => format!("CS{class}"),
         (_, class @ 1..=4, drop @ (2 | 4 | 6)) => format!("AF{class}{}", drop / 2),
