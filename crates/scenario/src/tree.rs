@@ -12,6 +12,7 @@ use lockgate_engine::overhead::LinkHeader;
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::{Parameters, PortChange, QueueChange};
 use lockgate_engine::units::{Limit, Rate};
+use lockgate_headers::{Class, Region};
 use serde::de::DeserializeOwned;
 
 /// A tree of queues. The first is the root; every child comes after its parent.
@@ -33,6 +34,9 @@ pub struct Queue {
     pub share: toml::Table,
     /// Rules for the packets it takes; empty: packets that no earlier sibling takes.
     pub rules: Vec<Rule>,
+    /// Marks that rules compare, as value and mask, by the index of the rule: its flows are those that have
+    /// such a mark.
+    pub marks: Vec<(usize, [u32; 2])>,
     /// Indices of its children in the tree, in their order.
     pub children: Vec<usize>,
 }
@@ -62,6 +66,7 @@ impl QueueTree {
                 config: toml::Table::new(),
                 share: toml::Table::new(),
                 rules: Vec::new(),
+                marks: Vec::new(),
                 children: Vec::new(),
             }],
         }
@@ -70,6 +75,22 @@ impl QueueTree {
     /// Returns the queues, the root first, parents before children.
     pub fn queues(&self) -> &[Queue] {
         &self.queues
+    }
+
+    /// Returns the tree as classes that sort packets, in the order of its queues. `region` gives the packets of
+    /// a queue's rule, by its index.
+    pub fn classes(&self, region: &dyn Fn(&Queue, usize) -> Region) -> Vec<Class> {
+        let class = |queue: &Queue| {
+            let has_choice = queue.children.len() > 1;
+            let rules = queue.rules.iter().enumerate();
+            Class {
+                rules: rules.map(|(index, rule)| (region(queue, index), rule.preference)).collect(),
+                children: queue.children.clone(),
+                maps_rest: has_choice && maps_rest(queue.kind, &queue.config),
+                classifies: has_choice && Kind::named(queue.kind).is_some_and(|kind| kind.classifies),
+            }
+        };
+        self.queues.iter().map(class).collect()
     }
 
     /// Returns the rate that the shapers of the tree let through at most; `None` if they do not bound it.

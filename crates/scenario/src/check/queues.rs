@@ -1,5 +1,6 @@
 //! Checks a port's queues: parents and children, parameters, rules, and that every tree can be built.
 
+mod covered;
 mod forest;
 mod parameters;
 
@@ -8,7 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::class;
-use lockgate_engine::classify::Rule;
 use lockgate_engine::discipline::{Arity, FULL_FRAME, Invalid, PortConditions};
 use lockgate_engine::node::Node;
 use lockgate_engine::pacing::Pace;
@@ -18,6 +18,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Checker;
 use super::ports::TreeContext;
+use super::rules::Rules;
 use crate::diagnostic::{Problem, Span};
 use crate::nearest::one_of;
 use crate::table_reader::{TableKeys, TableLocation, shorten, split_outside_quotes};
@@ -63,7 +64,7 @@ struct Entry<'a, 'i> {
     /// Own parameters, and the share for the parent, as tables; `None` if they have problems.
     config: Option<toml::Table>,
     share: Option<toml::Table>,
-    rules: Vec<Rule>,
+    rules: Rules,
 }
 
 impl<'i> Entry<'_, 'i> {
@@ -109,6 +110,9 @@ impl Checker<'_> {
             self.mark_member("queue", entries[index].name, noted);
         }
         self.warn_matches(&entries);
+        if self.problems.len() == noted {
+            self.warn_covered(&entries);
+        }
         let roots: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();
         let chosen = self.choose_root(place, root, &entries, &roots, sound && complete);
         if !sound {
@@ -176,7 +180,7 @@ impl Checker<'_> {
                 parent: None,
                 config: None,
                 share: None,
-                rules: Vec::new(),
+                rules: Rules::default(),
             });
         }
         entries
@@ -444,6 +448,7 @@ fn queue_of(entry: &Entry<'_, '_>) -> Option<Queue> {
         config: entry.config.clone()?,
         share: entry.share.clone()?,
         rules: Vec::new(),
+        marks: Vec::new(),
         children: Vec::new(),
     })
 }
@@ -455,7 +460,8 @@ fn resolve(root: usize, entries: &mut [Entry<'_, '_>]) -> QueueTree {
     let mut waiting = vec![(root, None)];
     while let Some((index, parent)) = waiting.pop() {
         let Some(mut queue) = queue_of(&entries[index]) else { continue };
-        queue.rules = core::mem::take(&mut entries[index].rules);
+        let Rules { all, marks } = core::mem::take(&mut entries[index].rules);
+        (queue.rules, queue.marks) = (all, marks);
         let place = queues.len();
         queues.push(queue);
         if let Some(parent) = parent {

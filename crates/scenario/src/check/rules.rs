@@ -14,35 +14,51 @@ use crate::file::MatchTable;
 use crate::table_reader::{TableLocation, shorten};
 use crate::values::{Endpoint, Mark, OneOrMany, TcpFlag};
 
+/// Rules of a queue.
+#[derive(Default)]
+pub(super) struct Rules {
+    pub(super) all: Vec<Rule>,
+    /// Marks that rules compare, by the index of the rule.
+    pub(super) marks: Vec<(usize, [u32; 2])>,
+}
+
 impl Checker<'_> {
     /// Returns the rules of the queue `what` (such as `` `queue.voice` ``), whose table has a `match`.
-    pub(super) fn rules(&mut self, queue: TableLocation<'_, '_>, context: TreeContext<'_>) -> Vec<Rule> {
-        let Some(value) = queue.table.get("match") else { return Vec::new() };
+    pub(super) fn rules(&mut self, queue: TableLocation<'_, '_>, context: TreeContext<'_>) -> Rules {
+        let mut rules = Rules::default();
+        let Some(value) = queue.table.get("match") else { return rules };
         let wrong = |span| {
             Problem::new(span, "`match` is a list of tables; a packet is taken where one of them holds")
                 .help("write `match = [{ protocol = \"udp\" }]`")
         };
         let DeValue::Array(elements) = value.get_ref() else {
             self.note(wrong(value.span()));
-            return Vec::new();
+            return rules;
         };
         if elements.is_empty() {
             let problem = Problem::new(value.span(), "an empty `match` says nothing");
             self.note(problem.help("leave it out: a queue without `match` takes the rest"));
         }
-        let mut rules = Vec::new();
         for element in elements {
             let DeValue::Table(table) = element.get_ref() else {
                 self.note(wrong(element.span()));
                 continue;
             };
             let header = element.span();
-            rules.extend(self.rule(TableLocation { what: "`match`", table, header: &header }, context));
+            let read = self.rule(TableLocation { what: "`match`", table, header: &header }, context);
+            let Some((rule, mark)) = read else { continue };
+            rules.marks.extend(mark.map(|mark| (rules.all.len(), [mark.value, mark.mask])));
+            rules.all.push(rule);
         }
         rules
     }
 
-    fn rule(&mut self, place: TableLocation<'_, '_>, context: TreeContext<'_>) -> Option<Rule> {
+    /// Returns a rule, and the mark for which its flows stand.
+    fn rule(
+        &mut self,
+        place: TableLocation<'_, '_>,
+        context: TreeContext<'_>,
+    ) -> Option<(Rule, Option<Mark>)> {
         let table: MatchTable = self.whole(place)?;
         if <DeTable<'_>>::is_empty(place.table) {
             let problem = Problem::new(place.header.clone(), "a match without conditions takes every packet");
@@ -82,6 +98,8 @@ impl Checker<'_> {
             }
             ids
         });
+        // Of flows that are named besides, the rule is about those.
+        let mark = table.mark.filter(|_| flows.is_none());
         let flows = match table.mark {
             None => flows,
             Some(mark) => {
@@ -96,7 +114,7 @@ impl Checker<'_> {
             flags.map(|flags| flags.0.iter().fold(0, |mask, flag| mask | flag.0))
         };
         let codes = table.dscp.map(|codes| codes.0.iter().map(|code| code.0).collect());
-        Some(Rule {
+        let rule = Rule {
             protocol: table.protocol.map(|protocol| protocol.0),
             source: source.unwrap_or(None),
             destination: destination.unwrap_or(None),
@@ -109,7 +127,8 @@ impl Checker<'_> {
             length: table.length.map(|lengths| lengths.0),
             flows,
             preference: table.preference.unwrap_or(0),
-        })
+        };
+        Some((rule, mark))
     }
 
     /// Returns the flows whose packets have a mark.

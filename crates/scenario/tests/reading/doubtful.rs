@@ -397,3 +397,48 @@ fn a_rate_that_the_port_never_reaches_is_doubted() {
         ],
     );
 }
+
+/// Queues `x`, `y` and `z` with these matches, and a last one without.
+fn sorted(x: &str, y: &str, z: &str) -> String {
+    format!(
+        "queue.root = {{ kind = \"drr\", children = [\"x\", \"y\", \"z\", \"rest\"] }}\n\
+         queue.x = {{ kind = \"fifo\", match = [{x}] }}\n\
+         queue.y = {{ kind = \"fifo\", match = [{y}] }}\n\
+         queue.z = {{ kind = \"fifo\", match = [{z}] }}\n\
+         queue.rest = {{ kind = \"fifo\" }}\n"
+    )
+}
+
+#[test]
+fn a_rule_whose_packets_earlier_ones_take_is_doubted() {
+    let narrow = "{ destination = \"10.77.1.5\" }";
+    let behind = sorted("{ destination = \"10.77.1.0/24\" }", narrow, "{ protocol = \"udp\" }");
+    let why = "this rule of `y` never matches: the one of `x` takes all its packets before it";
+    doubted(&behind, &[(narrow, why, "tried first")]);
+    let halves = |whole: &str| {
+        sorted("{ destination = \"10.0.0.0/25\" }", "{ destination = \"10.0.0.128/25\" }", whole)
+    };
+    let whole = "{ destination = \"10.0.0.7/24\" }";
+    let why = "this rule of `z` never matches: those of `x`, `y` together take all its packets before it";
+    doubted(&halves(whole), &[(whole, why, "tried first")]);
+    // One address more, a lower preference, or another field: it matches.
+    doubted(&halves("{ destination = \"10.0.0.0/23\" }"), &[]);
+    doubted(
+        &halves("{ destination = \"10.0.0.0/24\", preference = 0 }, { dscp = 1 }"),
+        &[("{ destination = \"10.0.0.0/24\", preference = 0 }", "together", "tried first")],
+    );
+    doubted(
+        &sorted(
+            "{ destination = \"10.77.1.0/24\", preference = 2 }",
+            "{ destination = \"10.77.1.5\", preference = 1 }",
+            "{ dscp = 1, preference = 3 }",
+        ),
+        &[],
+    );
+    // The queue itself has the packets already: nothing is lost.
+    doubted(&sorted("{ dscp = 1 }, { dscp = 1, protocol = \"udp\" }", "{ dscp = 2 }", "{ dscp = 3 }"), &[]);
+    // Flags of TCP are those of TCP.
+    let flags = "{ tcp_flags = \"ack\" }";
+    let why = "the one of `x` takes";
+    doubted(&sorted("{ protocol = \"tcp\" }", flags, "{ dscp = 3 }"), &[(flags, why, "tried first")]);
+}
