@@ -14,6 +14,7 @@ pub(crate) mod classification;
 pub(crate) mod conditions;
 pub mod devices;
 mod objects;
+mod regions;
 pub(crate) mod settings;
 mod toml;
 pub(crate) mod tree;

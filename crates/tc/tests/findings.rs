@@ -97,6 +97,7 @@ fn what_cannot_be_meant_is_said() {
     use Severity::{Error, Warning};
     let htb = |lines: &str| format!("{ROOT}{lines}\n");
     let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
+    let half = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dst 10.1.2.";
     each(&[
         (
             htb(&format!("{ip}\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip src 10.1.1.5/32 flowid 1:20")),
@@ -104,6 +105,15 @@ fn what_cannot_be_meant_is_said() {
             "filter-hidden",
             5,
             "that of line 4",
+        ),
+        (
+            htb(&format!(
+                "{half}0/25 flowid 1:10\n{half}128/25 flowid 1:20\ntc filter add dev eth0 parent 1: protocol ip prio 2 u32 match ip dst 10.1.2.0/24 flowid 1:20"
+            )),
+            Warning,
+            "filter-hidden",
+            6,
+            "those of lines 4, 5 together take all of them",
         ),
         (
             "tc qdisc add dev eth0 root tbf rate 1mbit rate 2mbit burst 5k limit 10k".to_owned(),
@@ -402,5 +412,27 @@ fn kinds_and_tags_without_a_place_are_named_with_what_is_nearest() {
     {
         let found = findings(&filter(words));
         assert!(found.iter().any(|(of, ..)| *of == Severity::Error), "{words}: {found:?}");
+    }
+}
+
+#[test]
+fn filters_that_a_packet_reaches_are_not_called_hidden() {
+    let filter = |rest: &str| format!("tc filter add dev eth0 parent 1: protocol ip {rest}\n");
+    for filters in [
+        // Half of the addresses, or only with some bits of ECN.
+        [
+            "prio 1 u32 match ip dst 10.1.2.0/25 flowid 1:10",
+            "prio 2 u32 match ip dst 10.1.2.0/24 flowid 1:20",
+        ],
+        ["prio 1 u32 match ip tos 0xb9 0xff flowid 1:10", "prio 2 u32 match ip tos 0xb8 0xfc flowid 1:20"],
+        [
+            "prio 1 u32 match ip dport 5060 0xffff flowid 1:10",
+            "prio 2 u32 match ip protocol 17 0xff flowid 1:20",
+        ],
+        ["prio 1 handle 1 fw classid 1:10", "prio 2 handle 2 fw classid 1:20"],
+    ] {
+        let text = format!("{ROOT}{}", filters.map(filter).concat());
+        let found = findings(&text);
+        assert!(found.iter().all(|(_, rule, ..)| *rule != "filter-hidden"), "{text}\n{found:?}");
     }
 }

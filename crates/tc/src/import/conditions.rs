@@ -21,7 +21,7 @@ const TRANSPORT: usize = 20;
 const CODE_POINT: u8 = 0xfc;
 
 /// Names of the TCP flags, from the lowest bit (RFC 9293, section 3.1).
-const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
+pub(super) const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
 
 /// Required bits, and ranges of ports. The default matches every packet.
 #[derive(Clone, Debug, PartialEq, Eq)]

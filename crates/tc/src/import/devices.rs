@@ -3,6 +3,7 @@
 use super::account::{Account, Count};
 use super::conditions::Conditions;
 use super::objects::Objects;
+use super::regions::Regions;
 use super::{Environment, Port, import_as};
 use crate::handle::Handle;
 use crate::language::Version;
@@ -186,23 +187,34 @@ pub(crate) fn faults(commands: &Commands) -> Vec<Problem> {
     faults
 }
 
-/// A filter whose packets an earlier one takes to another class.
+/// A filter whose packets earlier ones take, to another class at least in part.
 pub(crate) struct Hidden {
     pub at: Position,
     pub class: Handle,
-    /// Line of the earlier filter, and its class.
-    pub by: (u32, Handle),
+    /// Lines of the earlier filters, and their classes; the packets of none of them alone if they are several.
+    pub by: Vec<(u32, Handle)>,
+    /// Packets of the filter in words, if they are known.
+    pub packets: Option<String>,
 }
 
-/// Returns the filters of a device that no packet reaches, as an earlier one takes a set that contains
-/// theirs; those behind one that takes every packet are not among them.
+/// Returns the filters of a device that no packet reaches; those behind one that takes every packet are not
+/// among them.
 pub(crate) fn hidden(commands: &Commands) -> Vec<Hidden> {
     let Ok(objects) = Objects::new(commands, true) else { return Vec::new() };
+    let rules = &objects.rules[..objects.rules.len().min(MOST_COMPARED)];
+    let regions = Regions::of(rules);
     let mut all = Vec::new();
-    for (index, later) in objects.rules.iter().enumerate().take(MOST_COMPARED) {
-        let by = objects.rules[..index].iter().find(|before| before.hides(later));
-        if let Some(by) = by.filter(|by| by.class != later.class && !by.conditions.is_everything()) {
-            all.push(Hidden { at: later.at, class: later.class, by: (by.at.line, by.class) });
+    for (index, later) in rules.iter().enumerate() {
+        let one = rules[..index].iter().find(|before| before.hides(later));
+        let by = one.map_or_else(|| regions.covering(rules, index), |one| vec![one]);
+        let is_for_all = by.iter().any(|by| by.conditions.is_everything());
+        if !is_for_all && by.iter().any(|by| by.class != later.class) {
+            all.push(Hidden {
+                at: later.at,
+                class: later.class,
+                by: by.into_iter().map(|by| (by.at.line, by.class)).collect(),
+                packets: regions.words(index),
+            });
         }
     }
     all

@@ -59,8 +59,17 @@ pub(super) struct FilterRule {
 impl FilterRule {
     /// Returns true if no packet that a later one takes comes past it.
     pub(super) fn hides(&self, later: &Self) -> bool {
-        let goes_on = self.police.is_some_and(|police| police.exceed == Exceed::Continue);
-        self.parent == later.parent && !goes_on && self.conditions.covers(&later.conditions)
+        self.parent == later.parent && !self.goes_on() && self.conditions.covers(&later.conditions)
+    }
+
+    /// Returns true if packets of its meter may go on to later filters.
+    fn goes_on(&self) -> bool {
+        self.police.is_some_and(|police| police.exceed == Exceed::Continue)
+    }
+
+    /// Returns true if it takes every packet that the rules of a scenario for it take.
+    pub(super) fn takes_all(&self) -> bool {
+        !self.goes_on() && !self.conditions.compares_ecn()
     }
 }
 

@@ -61,11 +61,13 @@ fn absent(device: &Device<'_>, findings: &mut Findings) {
 /// Reports filters whose packets an earlier one takes.
 fn hidden(device: &Device<'_>, findings: &mut Findings) {
     for hidden in crate::import::devices::hidden(&device.commands) {
-        let (line, other) = hidden.by;
-        let message = format!(
-            "no packet reaches this filter to `{}`: that of line {line} takes all of them to `{other}` before it",
-            hidden.class
-        );
+        let lines: Vec<String> = hidden.by.iter().map(|(line, _)| line.to_string()).collect();
+        let packets = hidden.packets.map_or_else(String::new, |words| format!(" ({words})"));
+        let who = match hidden.by.as_slice() {
+            [(line, other)] => format!("that of line {line} takes all of them to `{other}` before it"),
+            _ => format!("those of lines {} together take all of them before it", lines.join(", ")),
+        };
+        let message = format!("no packet{packets} reaches this filter to `{}`: {who}", hidden.class);
         findings.warn("filter-hidden", hidden.at, message, "give it a lower `prio`, the narrower one first");
     }
 }
