@@ -14,7 +14,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use self::complete::complete;
 pub(crate) use self::help::parse;
-pub(crate) use self::many::{Compare, Sweep, Test, Tune, Variations};
+pub(crate) use self::many::{Compare, Diff, Sweep, Test, Tune, Variations};
 pub(crate) use router::{Apply, Capture, Confirm, Rollback, Route, RouterCommand, RouterName, Status};
 pub(crate) use tc::{TcCheck, TcCommand, TcExport, TcImport};
 pub(crate) use top::Top;
@@ -31,7 +31,7 @@ pub(crate) use top::Top;
   0    ok
   1    the run failed, or its output cannot be written
   2    usage or scenario error
-  3    an expectation is missed, or a theorem does not hold
+  3    an expectation is missed, a theorem does not hold, or two files differ
   4    this host lacks a capability
   5    the run was outside its fidelity limits
   130  interrupted
@@ -132,6 +132,19 @@ Every variant is run with every seed; its differences from the best are taken se
 metric judged together at 5 %: by Holm's method with --base, else by a closed test). Without --vary, the [[vary]] of the file are used; without --show, the \
 metrics of its expectations, or else each flow's p99 delay and goodput.")]
     Compare(Compare),
+    /// Compares two policies, scenarios or scripts of `tc`: which packets they treat differently, and how
+    #[command(after_help = "Examples:
+  lockgate diff old.toml new.toml
+  lockgate diff old.sh new.sh --static
+  lockgate diff house.toml new-house.toml --capture evening.pcapng
+  lockgate diff main/house.toml house.toml --github > comment.md
+  tc -d qdisc show dev eth0 > shown; tc -d class show dev eth0 >> shown; tc -d filter show dev eth0 >> shown; lockgate diff shown queues.sh
+
+Files are policies, scenarios, scripts or batch files of `tc`, or what `tc` shows; the two may be of different kinds. The \
+sets of packets are exact, and each has its smallest packet. Then come the changes of rates, kinds, parameters and classes, \
+and, unless --static, both run with the same seeds, those of two policies in one laboratory. \
+Exit code 0 if both are the same, 3 if they differ.")]
+    Diff(Diff),
     /// Makes many runs into a directory that can be stopped, resumed and shared, with a row for each run
     #[command(after_help = "Examples:
   lockgate sweep home.toml --vary 'link.line.delay=1ms..50ms log 20' --seeds 1..30 --into results

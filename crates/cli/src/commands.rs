@@ -9,6 +9,7 @@ mod completions;
 mod confirm;
 pub(crate) mod conform;
 mod demo;
+mod diff;
 mod docs;
 mod doctor;
 mod ending;
@@ -57,6 +58,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::Set(set)) => set::set(set),
         Some(Command::Check(check)) => Ok(check::check(check)),
         Some(Command::Compare(compare)) => compare::compare(compare),
+        Some(Command::Diff(arguments)) => diff::diff(arguments),
         Some(Command::Sweep(sweep)) => sweep::sweep(sweep, storage),
         Some(Command::Tune(tune)) => tune::tune(tune),
         Some(Command::Test(test)) => test::test(test),

@@ -21,8 +21,8 @@ pub(crate) enum Exit {
     Failed = 1,
     /// Wrong usage, or a scenario with errors.
     Usage = 2,
-    /// An `expect` of the scenario or a required claim of a paper was missed, or a theorem or a comparison
-    /// does not hold.
+    /// An `expect` of the scenario or a required claim of a paper was missed, a theorem or a comparison does
+    /// not hold, or two files differ.
     ExpectMissed = 3,
     /// This host lacks a capability.
     Missing = 4,

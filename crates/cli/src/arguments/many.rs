@@ -74,6 +74,54 @@ pub(crate) struct Compare {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// Old policy, scenario, script or output of `tc`
+    pub(crate) old: PathBuf,
+    /// New one
+    pub(crate) new: PathBuf,
+    /// Runs nothing: compares rules and queues only
+    #[arg(long = "static")]
+    pub(crate) is_static: bool,
+    /// Counts the packets and bytes of this capture, pcap or pcapng, that are treated differently
+    #[arg(long, value_name = "FILE")]
+    pub(crate) capture: Option<PathBuf>,
+    /// Seeds of the runs of both, as a range or a list
+    #[arg(long, default_value = "1..5", value_name = "SEEDS")]
+    pub(crate) seeds: String,
+    /// Metrics of the runs by their addresses [default: those of the new one's expectations, or of its flows]
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub(crate) show: Vec<String>,
+    /// Device of scripts that set up several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dev: Option<String>,
+    /// Gives a variable that a script does not set itself; may be repeated
+    #[arg(long = "define", value_name = "NAME=VALUE")]
+    pub(crate) definitions: Vec<String>,
+    /// Prints the difference as JSON
+    #[arg(long, conflicts_with = "github")]
+    pub(crate) json: bool,
+    /// Prints the difference as a comment in Markdown
+    #[arg(long)]
+    pub(crate) github: bool,
+    #[command(flatten)]
+    pub(crate) limits: Limits,
+    /// Prints no progress
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Limits of runs that are made at the same time.
+#[derive(Debug, Args)]
+pub(crate) struct Limits {
+    /// Number of runs at the same time [default: one a processor]
+    #[arg(long, short, value_name = "N", value_parser = threads)]
+    pub(crate) jobs: Option<usize>,
+    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Sweep {
     /// Scenario file; left out with --resume, --status and --collect
     pub(crate) file: Option<PathBuf>,

@@ -27,7 +27,7 @@ pub(crate) fn tc(command: &TcCommand) -> Result<Exit, Failure> {
 }
 
 /// Reads a file, or standard input for `-`; returns its name and its text.
-fn text_of(file: &Path) -> Result<(String, String), Failure> {
+pub(super) fn text_of(file: &Path) -> Result<(String, String), Failure> {
     if file.as_os_str() != "-" {
         let name = file.display().to_string();
         let text = lockgate::files::text(file);
@@ -44,7 +44,7 @@ fn text_of(file: &Path) -> Result<(String, String), Failure> {
 }
 
 /// Splits `NAME=VALUE`.
-fn definitions(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
+pub(super) fn definitions(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |one: &String| {
         let both = one.split_once('=').filter(|(name, _)| !name.is_empty());
         both.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| {
@@ -54,7 +54,7 @@ fn definitions(given: &[String]) -> Result<Vec<(String, String)>, Failure> {
     given.iter().map(split).collect()
 }
 
-fn report(name: &str, text: &str, problems: &Problems) {
+pub(super) fn report(name: &str, text: &str, problems: &Problems) {
     for problem in problems.iter() {
         tell!("{}\n", problem.shown(name, text));
     }

@@ -1,0 +1,213 @@
+//! `lockgate diff`: packets, trees and runs of two files.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Wide prefix before the narrow one, and the reverse.
+const WIDE_FIRST: &str = "tc qdisc add dev eth1 root handle 1: htb default 15
+tc class add dev eth1 parent 1: classid 1:1 htb rate 100mbit
+tc class add dev eth1 parent 1:1 classid 1:a htb rate 20mbit ceil 20mbit
+tc class add dev eth1 parent 1:1 classid 1:14 htb rate 30mbit ceil 30mbit
+tc class add dev eth1 parent 1:1 classid 1:15 htb rate 40mbit ceil 40mbit
+tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dst 10.77.1.0/24 flowid 1:a
+tc filter add dev eth1 parent 1: protocol ip prio 2 u32 match ip dst 10.77.1.5/32 flowid 1:14
+";
+
+const POLICY: &str = r#"
+[router]
+mode = "egress"
+interfaces = { wan = "eth0" }
+
+[port.wan]
+rate = "20mbit"
+root = "shares"
+queue.shares = { kind = "htb", children = ["voice", "bulk"] }
+queue.voice = { kind = "fifo", limit = "50p", rate = "2mbit", ceil = "20mbit", match = [{ dscp = "EF" }, { destination_port = 5060 }] }
+queue.bulk = { kind = "fq_codel", rate = "18mbit", ceil = "20mbit" }
+"#;
+
+fn diff(directory: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+    command.arg("diff").args(arguments).current_dir(directory).output().expect("lockgate runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Compares two texts without runs. Returns the exit code and the output.
+fn compared(old: &str, new: &str, more: &[&str]) -> (Option<i32>, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("old"), old).expect("written");
+    fs::write(directory.path().join("new"), new).expect("written");
+    let output = diff(directory.path(), &[&["old", "new", "--static"], more].concat());
+    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
+    (output.status.code(), text(&output.stdout))
+}
+
+#[track_caller]
+fn is_same(old: &str, new: &str) {
+    let (code, said) = compared(old, new, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the same: no packet is treated differently"), "{said}");
+}
+
+#[track_caller]
+fn differs(old: &str, new: &str, more: &[&str], parts: &[&str]) -> String {
+    let (code, said) = compared(old, new, more);
+    assert_eq!(code, Some(3), "{said}");
+    for part in parts {
+        assert!(said.contains(part), "`{part}` in:\n{said}");
+    }
+    said
+}
+
+#[test]
+fn the_wide_prefix_before_the_narrow_one_is_named_with_a_packet() {
+    let narrow_first = WIDE_FIRST.replace("prio 1 u32", "prio 9 u32");
+    let said = differs(WIDE_FIRST, &narrow_first, &[], &[]);
+    let expected = "old → new
+port here:there
+  class `link/class-1-1/class-1-a` → `link/class-1-1/class-1-14`, rate 20.0 Mbit/s → 30.0 Mbit/s, at most 20.0 Mbit/s → 30.0 Mbit/s
+      destination 10.77.1.5
+      smallest: udp to 10.77.1.5, 60 bytes";
+    assert_eq!(said.trim(), expected);
+    let github = differs(WIDE_FIRST, &narrow_first, &["--github"], &[]);
+    let expected = "### `old` → `new`
+
+**Port `here:there`**
+
+| packets | change | smallest |
+| --- | --- | --- |
+| destination 10.77.1.5 | class `link/class-1-1/class-1-a` → `link/class-1-1/class-1-14`, rate 20.0 Mbit/s → 30.0 Mbit/s, at most 20.0 Mbit/s → 30.0 Mbit/s | udp to 10.77.1.5, 60 bytes |
+";
+    assert_eq!(github.trim(), expected.trim());
+}
+
+#[test]
+fn marks_and_flows_of_scenarios_are_compared() {
+    let scenario = |rule: &str| {
+        format!(
+            "duration = \"1s\"\nnode.a = {{}}\nnode.b = {{}}\nlink.line = {{ between = [\"a\", \"b\"], rate = \"1mbit\" }}\n\
+             flow.f = {{ from = \"a\", to = \"b\", size = \"500B\", rate = \"100kbit\", mark = 1 }}\n\
+             flow.g = {{ from = \"a\", to = \"b\", size = \"500B\", rate = \"100kbit\" }}\n\
+             [port.\"a:b\"]\nroot = \"r\"\nqueue.r = {{ kind = \"drr\", children = [\"x\", \"y\"] }}\n\
+             queue.x = {{ kind = \"fifo\", match = [{{ {rule} }}] }}\nqueue.y = {{ kind = \"fifo\" }}\n"
+        )
+    };
+    let byte = scenario("mark = \"0x1/0xff\"");
+    is_same(&byte, &byte);
+    let bit = scenario("mark = \"0x1/0x1\"");
+    differs(&byte, &bit, &[], &["class `r/y` → `r/x`", "smallest: udp, 60 bytes, mark 0x3"]);
+    let named = |name: &str| scenario(&format!("flow = \"{name}\""));
+    differs(&named("f"), &named("g"), &[], &["flow f", "flow g", "of flow g"]);
+}
+
+#[test]
+fn policies_that_mean_the_same_are_the_same() {
+    is_same(POLICY, POLICY);
+    // Another order of rules and conditions, other units, and a prefix in halves.
+    let other = POLICY.replace("20mbit", "20000kbit").replace(
+        "[{ dscp = \"EF\" }, { destination_port = 5060 }]",
+        "[{ destination_port = 5060 }, { dscp = 46 }]",
+    );
+    is_same(POLICY, &other);
+    let by_prefix = |rules: &str| POLICY.replace("{ dscp = \"EF\" }", rules);
+    let halves = "{ destination = \"10.0.0.0/25\" }, { destination = \"10.0.0.128/25\" }";
+    is_same(&by_prefix("{ destination = \"10.0.0.0/24\" }"), &by_prefix(halves));
+    let split = POLICY.replace("destination_port = 5060", "destination_port = \"5000-5060\"");
+    let parts = "destination_port = \"5000-5030\" }, { destination_port = \"5031-5060\"";
+    is_same(&split, &POLICY.replace("destination_port = 5060", parts));
+}
+
+#[test]
+fn classes_rates_priorities_marks_and_names_are_told_apart() {
+    let new = POLICY.replace("rate = \"2mbit\"", "rate = \"3mbit\"");
+    differs(
+        POLICY,
+        &new,
+        &[],
+        &["`shares/voice`: rate 2.00 Mbit/s → 3.00 Mbit/s", "DSCP EF", "`shares/voice`: rate 2mbit → 3mbit"],
+    );
+    let renamed = POLICY.replace("queue.voice", "queue.calls").replace("\"voice\"", "\"calls\"");
+    differs(
+        POLICY,
+        &renamed,
+        &[],
+        &["no packet is treated differently", "`shares/voice` is now called `shares/calls`"],
+    );
+    let kind = POLICY.replace("kind = \"fq_codel\"", "kind = \"codel\"");
+    differs(
+        POLICY,
+        &kind,
+        &[],
+        &["no packet is treated differently", "`shares/bulk`: kind fq_codel → codel"],
+    );
+    let marked = POLICY.replace(
+        "kind = \"fq_codel\"",
+        "kind = \"policer\", rate = \"20mbit\", burst = \"10kB\", green_dscp = 10, red = \"drop\", share",
+    );
+    let marked = marked.replace(
+        "share, rate = \"18mbit\", ceil = \"20mbit\"",
+        "share = { rate = \"18mbit\", ceil = \"20mbit\" }",
+    );
+    differs(POLICY, &marked, &[], &["mark none → green_dscp 10"]);
+    let port = POLICY.replace("rate = \"20mbit\"\nroot", "rate = \"10mbit\"\nroot");
+    differs(
+        POLICY,
+        &port,
+        &[],
+        &["the port's rate: 20.0 Mbit/s → 10.0 Mbit/s", "at most 20.0 Mbit/s → 10.0 Mbit/s", "every packet"],
+    );
+}
+
+#[test]
+fn a_capture_is_counted_and_the_documents_say_the_same() {
+    let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traffic/tests/captures/call.pcap");
+    let capture = capture.display().to_string();
+    // The call of the capture goes to port 5060.
+    let other = POLICY.replace("destination_port = 5060", "destination_port = 5061");
+    let said = differs(POLICY, &other, &["--capture", &capture, "--json"], &["\"same\": false"]);
+    let document: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let changes = document["ports"][0]["packets"].as_array().expect("changes");
+    let of = |class: &str| changes.iter().find(|change| change["new"]["class"] == class).expect("a change");
+    let all = serde_json::json!({ "packets": 236, "bytes": 236 * 294 });
+    assert_eq!(document["capture"], all);
+    assert_eq!(of("shares/bulk")["capture"], all, "{said}");
+    assert_eq!(of("shares/voice")["capture"]["packets"], 0, "{said}");
+    assert_eq!(of("shares/bulk")["sets"][0]["conditions"]["destination_port"], "destination port 5060");
+    let github = differs(
+        POLICY,
+        &other,
+        &["--capture", &capture, "--github"],
+        &["| packets | change |", "in the capture"],
+    );
+    assert!(github.starts_with("### `old` → `new`"), "{github}");
+}
+
+#[test]
+fn both_are_run_with_the_same_seeds() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::write(directory.path().join("old.toml"), POLICY).expect("written");
+    let new = POLICY.replace("kind = \"fq_codel\"", "kind = \"fifo\"");
+    fs::write(directory.path().join("new.toml"), new).expect("written");
+    let scenario =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/batches.toml"));
+    fs::write(directory.path().join("a.toml"), scenario.as_deref().expect("a scenario")).expect("written");
+    let other = scenario.expect("a scenario").replace("duration", "# \nduration");
+    fs::write(directory.path().join("b.toml"), &other).expect("written");
+    let output = diff(directory.path(), &["a.toml", "b.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let output = diff(directory.path(), &["old.toml", "missing.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let arguments =
+        ["old.toml", "new.toml", "--seeds", "1,2", "--show", "flow.call.owd.p99,group.upload.goodput.sum"];
+    let output = diff(directory.path(), &arguments);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
+    for part in ["kind fq_codel → fifo", "both run with the same seeds", "2 variants x 2 seeds", "old", "new"]
+    {
+        assert!(said.contains(part), "`{part}` in:\n{said}");
+    }
+}

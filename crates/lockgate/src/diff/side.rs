@@ -1,0 +1,147 @@
+//! Sides of a difference: the ports of a policy or of a scenario.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::units::Rate;
+use lockgate_headers::{Field, Marks, Names, Region, Space, Spans};
+use lockgate_scenario::{Policy, Queue, QueueTree, Scenario};
+
+/// Side of a difference.
+#[derive(Debug)]
+pub struct Side {
+    /// Name of its file.
+    pub name: String,
+    pub(super) ports: Vec<SidePort>,
+    /// Names of its flows, by their numbers.
+    flows: Vec<String>,
+    /// Its file, if other keys of it are compared.
+    pub(super) keys: Option<toml::Table>,
+    form: Form,
+}
+
+/// Form of a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Policy,
+    Scenario,
+    /// Converted from `tc`.
+    Commands,
+}
+
+/// Port of a side.
+#[derive(Debug)]
+pub(super) struct SidePort {
+    pub(super) name: String,
+    /// Rate of its own.
+    pub(super) rate: Option<Rate>,
+    pub(super) tree: Arc<QueueTree>,
+}
+
+impl Side {
+    /// Returns a policy as a side; `text` is its file.
+    pub fn of_policy(name: impl Into<String>, policy: &Policy, text: &str) -> Self {
+        let ports = policy.ports.iter().map(|port| SidePort {
+            name: port.name.clone(),
+            rate: port.rate,
+            tree: Arc::clone(&port.tree),
+        });
+        let keys = toml::from_str(text).ok();
+        Self { name: name.into(), ports: ports.collect(), flows: Vec::new(), keys, form: Form::Policy }
+    }
+
+    /// Returns a scenario as a side. Ports whose queue is the default are left out.
+    pub fn of_scenario(name: impl Into<String>, scenario: &Scenario) -> Self {
+        let keys = toml::from_str(&scenario.to_toml()).ok();
+        Self { keys, ..Self::of_ports(name.into(), scenario, Form::Scenario) }
+    }
+
+    /// Returns commands of `tc`, converted to a scenario, as a side: only their ports are compared.
+    pub fn of_commands(name: impl Into<String>, scenario: &Scenario) -> Self {
+        Self::of_ports(name.into(), scenario, Form::Commands)
+    }
+
+    fn of_ports(name: String, scenario: &Scenario, form: Form) -> Self {
+        let default = QueueTree::fifo();
+        let written = scenario.ports.iter().filter(|port| *port.tree != default || port.pace.rate.is_some());
+        let ports = written.map(|port| SidePort {
+            name: port.name.clone(),
+            rate: port.pace.rate,
+            tree: Arc::clone(&port.tree),
+        });
+        let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
+        Self { name, ports: ports.collect(), flows, keys: None, form }
+    }
+
+    /// Returns the packets that it sorts: rules that are converted from `tc` are about IPv4.
+    pub(super) fn space(&self) -> Space {
+        if self.form == Form::Commands { Space::ipv4() } else { Space::packets() }
+    }
+
+    /// Returns the packets that a rule of a queue takes, with the numbers of `names`.
+    pub(super) fn region(&self, queue: &Queue, rule: usize, names: &Numbered) -> Region {
+        let region = Region::of_rule(&queue.rules[rule]);
+        let all = || Spans::up_to(Field::Flow.most());
+        if let Some((_, [value, mask])) = queue.marks.iter().find(|(index, _)| *index == rule) {
+            return region.with(Field::Flow, all()).with(Field::Mark, names.names.marks.of(*value, *mask));
+        }
+        let Some(flows) = &queue.rules[rule].flows else { return region };
+        let number = |index: u32| names.flows.get(self.flows.get(index as usize)?).copied();
+        let numbers = flows.iter().filter_map(|flow| number(flow.0));
+        region.with(Field::Flow, Spans::of(numbers.map(|number| (number, number))))
+    }
+
+    fn marks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let queues = self.ports.iter().flat_map(|port| port.tree.queues());
+        queues.flat_map(|queue| &queue.marks).map(|(_, [value, mask])| (*value, *mask))
+    }
+}
+
+/// Names of what both sides have by number, and the numbers of flows.
+#[derive(Debug, Default)]
+pub(super) struct Numbered {
+    pub(super) names: Names,
+    flows: BTreeMap<String, u128>,
+}
+
+/// Returns the names of both sides; `None` if too many marks are compared.
+pub(super) fn names(old: &Side, new: &Side, pairs: &[(&SidePort, &SidePort)]) -> Option<Numbered> {
+    let marks = Marks::new(old.marks().chain(new.marks()))?;
+    let names_flows = |port: &SidePort| {
+        port.tree.queues().iter().any(|queue| queue.rules.iter().any(|rule| rule.flows.is_some()))
+    };
+    let mut numbered = Numbered { names: Names { marks, flows: Vec::new() }, flows: BTreeMap::new() };
+    if pairs.iter().any(|(before, after)| names_flows(before) || names_flows(after)) {
+        for name in old.flows.iter().chain(&new.flows) {
+            if !numbered.flows.contains_key(name) {
+                numbered.names.flows.push(name.clone());
+                numbered.flows.insert(name.clone(), numbered.names.flows.len() as u128);
+            }
+        }
+    }
+    Some(numbered)
+}
+
+/// Returns the ports of both sides that are compared, and those that only one has, in words. Ports of one name
+/// belong together; of sides of two forms, those left over in their order.
+pub(super) fn pairs<'s>(old: &'s Side, new: &'s Side) -> (Vec<(&'s SidePort, &'s SidePort)>, Vec<String>) {
+    let mut pairs = Vec::new();
+    let mut after: Vec<&SidePort> = new.ports.iter().collect();
+    let mut before = Vec::new();
+    for port in &old.ports {
+        match after.iter().position(|other| other.name == port.name) {
+            Some(place) => pairs.push((port, after.remove(place))),
+            None => before.push(port),
+        }
+    }
+    if old.form != new.form || before.len() == 1 && after.len() == 1 {
+        let count = before.len().min(after.len());
+        pairs.extend(before.drain(..count).zip(after.drain(..count)));
+    }
+    let unpaired = |ports: &[&SidePort], side: &Side| -> Vec<String> {
+        let line = |port: &&SidePort| format!("the port `{}` is only in `{}`", port.name, side.name);
+        ports.iter().map(line).collect()
+    };
+    let lines = [unpaired(&before, old), unpaired(&after, new)].concat();
+    (pairs, lines)
+}

@@ -1,0 +1,218 @@
+//! Classes of two trees that belong together, and what changed in them, in words.
+
+use std::collections::HashMap;
+
+use lockgate_engine::units::Rate;
+use lockgate_scenario::{Queue, QueueTree, vary};
+use toml::Value;
+
+use super::Renamed;
+use super::keys::shown;
+use super::side::SidePort;
+use crate::figures;
+
+/// Lines that are listed of a port.
+const MOST: usize = 40;
+
+/// Classes of an old and of a new tree that belong together.
+pub(super) struct Matching {
+    /// New class of each old one.
+    pub(super) new_of_old: Vec<Option<usize>>,
+    /// Old class of each new one.
+    old_of_new: Vec<Option<usize>>,
+    /// Path of each class, root first.
+    pub(super) paths: [Vec<String>; 2],
+    /// Names of the classes of the old and the new tree differ.
+    renamed: Vec<(usize, usize)>,
+}
+
+impl Matching {
+    /// Matches classes of one name below the same parent; and of those left over, those that are the same but
+    /// for their name, that have the same rules, or that are the only ones of a kind.
+    pub(super) fn new(old: &QueueTree, new: &QueueTree) -> Self {
+        let (before, after) = (old.queues(), new.queues());
+        let mut matching = Self {
+            new_of_old: vec![None; before.len()],
+            old_of_new: vec![None; after.len()],
+            paths: [paths(old), paths(new)],
+            renamed: Vec::new(),
+        };
+        if before.is_empty() || after.is_empty() {
+            return matching;
+        }
+        let mut open = vec![(0, 0)];
+        while let Some((one, other)) = open.pop() {
+            matching.new_of_old[one] = Some(other);
+            matching.old_of_new[other] = Some(one);
+            if before[one].name != after[other].name {
+                matching.renamed.push((one, other));
+            }
+            open.extend(children([before, after], one, other));
+        }
+        matching.renamed.sort_unstable();
+        matching
+    }
+
+    /// Returns the classes with another name, which are the same ones.
+    pub(super) fn renamed(&self) -> Vec<Renamed> {
+        let [old, new] = &self.paths;
+        let pair =
+            |(one, other): &(usize, usize)| Renamed { old: old[*one].clone(), new: new[*other].clone() };
+        self.renamed.iter().map(pair).collect()
+    }
+}
+
+/// Returns the paths of all classes, such as `root/site/voice`.
+fn paths(tree: &QueueTree) -> Vec<String> {
+    let queues = tree.queues();
+    let mut paths: Vec<String> = queues.iter().map(|queue| queue.name.to_string()).collect();
+    for (index, queue) in queues.iter().enumerate() {
+        for child in &queue.children {
+            paths[*child] = format!("{}/{}", paths[index], queues[*child].name);
+        }
+    }
+    paths
+}
+
+/// Returns the children of two classes that belong together.
+fn children([before, after]: [&[Queue]; 2], one: usize, other: usize) -> Vec<(usize, usize)> {
+    let mut left: Vec<usize> = before[one].children.clone();
+    let mut right: Vec<usize> = after[other].children.clone();
+    let mut pairs = Vec::new();
+    let signature = |queue: &Queue, level: usize| match level {
+        0 => queue.name.to_string(),
+        1 => format!(
+            "{} {} {} {:?} {:?} {}",
+            queue.kind,
+            queue.config,
+            queue.share,
+            queue.rules,
+            queue.marks,
+            queue.children.len()
+        ),
+        2 => format!("{:?} {:?}", queue.rules, queue.marks),
+        _ => queue.kind.to_owned(),
+    };
+    for level in 0..4 {
+        // Rules tell apart only classes that have some; a kind only if there is one of it.
+        let is_usable = |queue: &Queue| level != 2 || !queue.rules.is_empty();
+        let group = |list: &[usize], queues: &[Queue]| {
+            let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+            for index in list.iter().filter(|index| is_usable(&queues[**index])) {
+                groups.entry(signature(&queues[*index], level)).or_default().push(*index);
+            }
+            groups
+        };
+        if left.is_empty() || right.is_empty() {
+            break;
+        }
+        let (old, new) = (group(&left, before), group(&right, after));
+        for (key, olds) in &old {
+            let (&[old], Some(&[new])) = (olds.as_slice(), new.get(key).map(Vec::as_slice)) else { continue };
+            pairs.push((old, new));
+        }
+        let (olds, news): (std::collections::HashSet<usize>, std::collections::HashSet<usize>) =
+            pairs.iter().copied().unzip();
+        left.retain(|index| !olds.contains(index));
+        right.retain(|index| !news.contains(index));
+    }
+    pairs
+}
+
+/// Returns true if two values are the same quantity: `1mbit` and `1000kbit` are.
+pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
+    let quantity = |value: &Value| {
+        let text = value.as_str()?;
+        Some((vary::number(text)?, vary::unit(text)))
+    };
+    match (one, other) {
+        (Value::Table(one), Value::Table(other)) => {
+            one.len() == other.len()
+                && one.iter().all(|(key, value)| other.get(key).is_some_and(|known| is_equal(value, known)))
+        }
+        _ => one == other || quantity(one).is_some_and(|one| quantity(other) == Some(one)),
+    }
+}
+
+/// Returns what changed in a port's tree, in words.
+pub(super) fn words([before, after]: [&SidePort; 2], matching: &Matching) -> Vec<String> {
+    let (old, new) = (before.tree.queues(), after.tree.queues());
+    let mut lines = Vec::new();
+    if before.rate != after.rate {
+        let rate = |rate: Option<Rate>| match rate {
+            Some(rate) => figures::rate(Some(rate.as_bits() as f64)),
+            None => "no limit".to_owned(),
+        };
+        lines.push(format!("the port's rate: {} → {}", rate(before.rate), rate(after.rate)));
+    }
+    for (index, queue) in old.iter().enumerate() {
+        let path = &matching.paths[0][index];
+        match matching.new_of_old[index] {
+            Some(other) => {
+                changes(&matching.paths[1][other], queue, &new[other], &mut lines);
+                order(&matching.paths[1][other], [index, other], [old, new], matching, &mut lines);
+            }
+            None => lines.push(format!("`{path}` is gone: {}", described(queue))),
+        }
+    }
+    for (index, queue) in new.iter().enumerate() {
+        if matching.old_of_new[index].is_none() {
+            lines.push(format!("`{}` is new: {}", matching.paths[1][index], described(queue)));
+        }
+    }
+    let more = lines.len().saturating_sub(MOST);
+    lines.truncate(MOST);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines
+}
+
+/// Adds the changes of a class.
+fn changes(path: &str, old: &Queue, new: &Queue, lines: &mut Vec<String>) {
+    if old.kind != new.kind {
+        lines.push(format!("`{path}`: kind {} → {}", old.kind, new.kind));
+    }
+    for (before, after) in [(&old.config, &new.config), (&old.share, &new.share)] {
+        for (key, value) in before {
+            match after.get(key) {
+                Some(now) if is_equal(value, now) => {}
+                Some(now) => lines.push(format!("`{path}`: {key} {} → {}", shown(value), shown(now))),
+                None => lines.push(format!("`{path}`: {key} {} → default", shown(value))),
+            }
+        }
+        let added = after.iter().filter(|(key, _)| !before.contains_key(*key));
+        lines.extend(added.map(|(key, now)| format!("`{path}`: {key} default → {}", shown(now))));
+    }
+}
+
+/// Adds a change of the order of children that both trees have, if the discipline minds it.
+fn order(
+    path: &str,
+    [old, new]: [usize; 2],
+    [before, after]: [&[Queue]; 2],
+    matching: &Matching,
+    lines: &mut Vec<String>,
+) {
+    use lockgate_engine::disciplines::Kind;
+    if !Kind::named(after[new].kind).is_some_and(|kind| kind.orders_children) {
+        return;
+    }
+    let kept: Vec<usize> =
+        before[old].children.iter().filter_map(|child| matching.new_of_old[*child]).collect();
+    let now: Vec<usize> = after[new].children.iter().copied().filter(|child| kept.contains(child)).collect();
+    if kept != now {
+        let names = |children: &[usize]| {
+            let shown: Vec<&str> = children.iter().take(8).map(|child| &*after[*child].name).collect();
+            shown.join(", ")
+        };
+        lines.push(format!("`{path}`: order of the classes {} → {}", names(&kept), names(&now)));
+    }
+}
+
+/// Returns a class in words.
+fn described(queue: &Queue) -> String {
+    let values = queue.config.iter().chain(&queue.share);
+    let values: Vec<String> = values.take(6).map(|(key, value)| format!("{key} {}", shown(value))).collect();
+    if values.is_empty() { queue.kind.to_owned() } else { format!("{}, {}", queue.kind, values.join(", ")) }
+}
