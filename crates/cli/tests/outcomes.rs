@@ -51,7 +51,8 @@ fn lockgate(arguments: &[&str]) -> Output {
 fn scenarios() -> Vec<String> {
     let root = repository();
     let papers = fs::read_dir(root.join("papers")).expect("papers").flatten().map(|paper| paper.path());
-    let folders = [root.join("scenarios"), root.join("scenarios/twin")].into_iter().chain(papers);
+    let own = ["scenarios", "scenarios/twin", "scenarios/ccwg"].map(|folder| root.join(folder));
+    let folders = own.into_iter().chain(papers);
     let mut found: Vec<String> = folders
         .filter(|folder| folder.is_dir())
         .flat_map(|folder| fs::read_dir(folder).expect("a folder").flatten())

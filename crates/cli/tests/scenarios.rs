@@ -21,7 +21,7 @@ fn scenarios() -> Vec<String> {
     let mut found = Vec::new();
     let papers =
         fs::read_dir(repository().join("papers")).expect("papers").flatten().map(|paper| paper.path());
-    let own = [repository().join("scenarios"), repository().join("scenarios/twin")];
+    let own = ["scenarios", "scenarios/twin", "scenarios/ccwg"].map(|folder| repository().join(folder));
     for folder in own.into_iter().chain(papers) {
         for file in fs::read_dir(folder).expect("a folder").flatten() {
             let path = file.path();
