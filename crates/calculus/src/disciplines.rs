@@ -85,6 +85,16 @@ impl<'a> Place<'a> {
         &self.children[node]
     }
 
+    fn name(&self, node: usize) -> &str {
+        &self.network.servers[self.server].nodes[node].name
+    }
+
+    /// Returns whether a queue may hold packets and send none.
+    fn may_idle(&self, node: usize) -> bool {
+        let own = matches!(self.kind(node), Kind::Shaper(_) | Kind::Unbounded(_));
+        own || self.children(node).iter().any(|child| self.may_idle(*child))
+    }
+
     /// Returns the visitors whose packets pass through `node`.
     pub(crate) fn below(&self, node: usize) -> Vec<&Visitor<'a>> {
         self.below[node].iter().map(|index| &self.visitors[*index]).collect()
@@ -193,10 +203,13 @@ impl<'a> Place<'a> {
             return Err("a guard may pass over the band".to_owned());
         }
         let (higher, rest) = children.split_at(index);
+        // What waits for tokens goes later than it came, and is no arrival of the busy period.
+        if let Some(lazy) = higher.iter().find(|node| self.may_idle(**node)) {
+            return Err(format!("`{}`, which goes before, may wait", self.name(*lazy)));
+        }
         let above: Vec<&Visitor<'_>> = higher.iter().flat_map(|node| self.below(*node)).collect();
-        let name = &self.network.servers[self.server].nodes[child].name;
-        let above =
-            self.arrivals(&above).ok_or_else(|| format!("what goes before `{name}` has no envelope"))?;
+        let unknown = || format!("what goes before `{}` has no envelope", self.name(child));
+        let above = self.arrivals(&above).ok_or_else(unknown)?;
         let ring = ratio(self.ring().into(), 1);
         let lower = self.longest(&rest[1..]) * &ring;
         // Below another queue, a packet of the own band or a higher one may be in service at the start.
@@ -305,6 +318,9 @@ impl<'a> Place<'a> {
         let rate = self.rate() * ratio(weights.get(own).copied().unwrap_or(0), all);
         let others = children.iter().filter(|other| **other != child);
         let packets = others.map(|other| self.longest(&[*other])).fold(zero(), |sum, one| sum + one);
+        if let Some(lazy) = self.children(parent).iter().find(|node| self.may_idle(**node)) {
+            return Err(format!("`{}`, which shares, may wait", self.name(*lazy)));
+        }
         if !matches!(self.kind(child), Kind::Fifo | Kind::Policer(_)) {
             return Err("queues below fair queueing".to_owned());
         }

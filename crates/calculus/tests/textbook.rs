@@ -207,6 +207,13 @@ fn what_has_no_theorem_says_why() {
     assert_eq!(bounds[0], Ok(ratio(2, 1)));
     let around = vec![flow(1000, &buckets, &[(0, 0), (1, 0)]), flow(1000, &buckets, &[(1, 0), (0, 0)])];
     assert!(delays(fifo(2), around)[0].as_ref().is_err_and(|why| why.starts_with("a cycle of queues")));
+    // A band that waits for tokens sends later than it receives: no bound below it.
+    let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
+    let rate = || ratio(100, 1);
+    shaped.nodes[1].kind =
+        Kind::Shaper(vec![Bucket { burst: ratio(1000, 1), rate: rate(), granted: rate() }]);
+    let bounds = delays(vec![shaped], vec![flow(1000, &buckets, &[(0, 1)]), flow(1000, &buckets, &[(0, 2)])]);
+    assert_eq!(bounds[1], Err("`child`, which goes before, may wait".to_owned()));
     let over = delays(fifo(1), vec![flow(1000, &[line(1000, 2000)], &[(0, 0)])]);
     assert!(over[0].as_ref().is_err_and(|why| why.starts_with("overload")), "{over:?}");
 }
