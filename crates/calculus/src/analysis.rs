@@ -302,11 +302,15 @@ impl Place<'_> {
         let delay = |visitor: &&Visitor<'_>| {
             let received = received.as_ref().ok_or_else(|| self.unknown(members))?;
             let shortest = &visitor.hop.shortest;
-            let delay = if offer.line_speed {
-                offer.fresh.delay(&received.less(shortest)).map(|wait| wait + shortest / self.rate())
-            } else {
-                offer.fresh.delay(received)
+            let delay = match &offer.rounds {
+                Some(rounds) if received.rate() <= offer.fresh.rate() => {
+                    Some(rounds.wait(received, shortest))
+                }
+                _ if offer.line_speed => offer.fresh.delay(&received.less(shortest)),
+                _ => offer.fresh.delay(received),
             };
+            let last = if offer.line_speed { shortest / self.rate() } else { zero() };
+            let delay = delay.map(|wait| wait + last);
             delay
                 .map(|delay| delay + &offer.extra + self.rounding())
                 .ok_or_else(|| self.overload(received, &offer))

@@ -11,7 +11,7 @@
 use crate::arrival::{Arrival, Line};
 use crate::exact::{Exact, ratio, zero};
 use crate::network::{FairLaw, Hop, Kind, Network};
-use crate::service::Service;
+use crate::service::{Piece, Service};
 use crate::theorem::Theorem;
 
 /// Flow at a server, while it is analysed.
@@ -48,6 +48,47 @@ pub(crate) struct Offer {
     /// True if the last packet takes the whole line.
     pub(crate) line_speed: bool,
     pub(crate) theorem: Theorem,
+    /// The rounds as they are, of which `fresh` has two lines.
+    pub(crate) rounds: Option<Rounds>,
+}
+
+/// Rounds as a child sees them: `others` before its first turn, and `further` for each of its turns.
+pub(crate) struct Rounds {
+    /// Rate and offset of what all children get.
+    pub(crate) all: Piece,
+    pub(crate) turn: Exact,
+    pub(crate) carried: Exact,
+    pub(crate) before: Exact,
+    pub(crate) further: Exact,
+}
+
+impl Rounds {
+    /// Returns the longest time until a packet of `length` begins, of what arrives within `arrival`, whose rate is
+    /// no more than the child's.
+    ///
+    /// The time after which so much is served has a step at the end of each turn. It is the longest at a breakpoint
+    /// of the arrivals, or at the first or last step of a piece of them: between, steps lie on a line.
+    pub(crate) fn wait(&self, arrival: &Arrival, length: &Exact) -> Exact {
+        let begins = |t: &Exact, ahead: &Exact| {
+            let turns = ((ahead + &self.carried) / &self.turn).floor();
+            (ahead + &self.before + turns * &self.further + &self.all.offset) / &self.all.rate - t
+        };
+        let ahead = |t: &Exact| (arrival.at(t) - length).max(zero());
+        let starts = arrival.breakpoints();
+        let mut waits: Vec<Exact> = starts.iter().map(|t| begins(t, &ahead(t))).collect();
+        for (index, line) in arrival.lines().iter().enumerate().filter(|(_, line)| line.rate > zero()) {
+            let end = starts.get(index + 1);
+            let step = |turns: Exact| {
+                let work = turns * &self.turn - &self.carried;
+                let at = (&work + length - &line.burst) / &line.rate;
+                (at >= starts[index] && end.is_none_or(|end| at <= *end)).then(|| begins(&at, &work))
+            };
+            let turns = |t: &Exact| ((ahead(t) + &self.carried) / &self.turn).floor();
+            waits.extend(step(turns(&starts[index]) + ratio(1, 1)));
+            waits.extend(end.and_then(|end| step(turns(end))));
+        }
+        waits.into_iter().max().unwrap_or_else(zero)
+    }
 }
 
 impl<'a> Place<'a> {
@@ -162,7 +203,14 @@ impl<'a> Place<'a> {
     /// Returns what the root gets from the line.
     pub(crate) fn root(&self) -> Offer {
         let line = Service::constant(self.rate().clone());
-        Offer { lasting: line.clone(), fresh: line, extra: zero(), line_speed: true, theorem: Theorem::Fifo }
+        Offer {
+            lasting: line.clone(),
+            fresh: line,
+            extra: zero(),
+            line_speed: true,
+            theorem: Theorem::Fifo,
+            rounds: None,
+        }
     }
 
     /// Returns what `child` gets from `parent`, which gets `offer`.
@@ -218,7 +266,14 @@ impl<'a> Place<'a> {
         let undisturbed = lasting.less(&Arrival::nothing(), &self.longest(rest));
         let gathered = if higher.is_empty() { Some(above) } else { undisturbed.output(&above) };
         let lasting = gathered.map_or_else(|| Service::new(Vec::new()), |above| lasting.less(&above, &lower));
-        Ok(Offer { lasting, fresh, extra: zero(), line_speed: true, theorem: Theorem::Priority })
+        Ok(Offer {
+            lasting,
+            fresh,
+            extra: zero(),
+            line_speed: true,
+            theorem: Theorem::Priority,
+            rounds: None,
+        })
     }
 
     /// Returns what `child` gets in rounds: `share * (service - withheld)`.
@@ -257,9 +312,21 @@ impl<'a> Place<'a> {
         let theorem =
             if matches!(turns, Turns::Bits(_)) { Theorem::DeficitRounds } else { Theorem::PacketRounds };
         let own_packet = self.longest(&[child]);
-        let fresh = curve(longest.clone().max(own_packet).max(ring.clone()));
+        let extra = longest.clone().max(own_packet).max(ring.clone());
+        // Stairs above a single rate; below a convex curve, the two lines serve.
+        let rounds = match lasting.pieces() {
+            [all] => Some(Rounds {
+                all: all.clone(),
+                turn: turn.least_each.clone(),
+                carried: turn.carried.clone(),
+                before: &first + &extra,
+                further: further.clone(),
+            }),
+            _ => None,
+        };
+        let fresh = curve(extra);
         let lasting = curve(longest.max(ring));
-        Ok(Offer { lasting, fresh, extra: zero(), line_speed: true, theorem })
+        Ok(Offer { lasting, fresh, extra: zero(), line_speed: true, theorem, rounds })
     }
 
     /// Returns the work of a turn of the child at `index`, which is `node`.
@@ -331,7 +398,14 @@ impl<'a> Place<'a> {
         };
         let latency = work / self.rate();
         let fresh = Service::rate_latency(rate, latency);
-        Ok(Offer { lasting: Service::new(Vec::new()), fresh, extra: zero(), line_speed, theorem })
+        Ok(Offer {
+            lasting: Service::new(Vec::new()),
+            fresh,
+            extra: zero(),
+            line_speed,
+            theorem,
+            rounds: None,
+        })
     }
 }
 

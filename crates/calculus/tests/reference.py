@@ -193,6 +193,8 @@ class Net:
         curve, fast = self.curve(server, f, here, now)
         if curve is None or received is None:
             return None, curve, fast
+        if kind in ("drr", "wrr"):
+            return self.stairs(received, curve, length, rate), curve, fast
         if fast:
             short = lower([(b - length, r) for b, r in received])
             wait = delay(short, curve)
@@ -243,7 +245,31 @@ class Net:
             pieces.append((slope * rate, slope * w[0] - x))
             slope = x / (w[0] - before)
             pieces.append((slope * rate, slope * before))
+        self.turns = (turn, carry, before, further)
         return pieces, True
+
+    def stairs(self, received, curve, length, rate):
+        """Longest wait over the arrivals' corners and every end of a turn up to well behind the last corner."""
+        turn, carry, before, further = self.turns
+        if received[-1][1] > max(r for r, _ in curve):
+            return None
+        instants = set(corners(received))
+        beyond = 0
+        for number in range(1, 5000):
+            bits = number * turn - carry + length
+            if any(r == 0 and b < bits for b, r in received):
+                break
+            at = max([F(0)] + [(bits - b) / r for b, r in received if r > 0])
+            instants.add(at)
+            beyond += at > max(corners(received))
+            if beyond > 3:
+                break
+        worst = F(0)
+        for t in instants:
+            ahead = max(F(0), value(received, t) - length)
+            work = ahead + before + (ahead + carry) // turn * further
+            worst = max(worst, work / rate - t)
+        return worst + length / rate
 
     def deadline(self, server, f, here, now):
         s = self.servers[server]

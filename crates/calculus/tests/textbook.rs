@@ -137,11 +137,9 @@ fn deficit_rounds_withhold_the_quanta_and_deficits_of_the_others() {
     let bounds = delays(vec![server(12_000, kind([5000; 3]), 3)], flows(4000));
     let first = ratio(2 * 8000 + 4000, 1);
     assert_eq!(bounds[0], Ok((&first + ratio(4000, 1)) / ratio(12_000, 1)), "before the packet, and itself");
-    // Two packets: the deficit that the first may have cost is worth 3000/5000 of the others' 10000, and the second
-    // waits for 4000/5000 of a round.
+    // Two packets: the first may cost a turn, as the deficit left over is short of it. The second has the line.
     let bounds = delays(vec![server(12_000, kind([5000; 3]), 3)], flows(8000));
-    let rounds = ratio(3000 * 10_000, 5000) + ratio(4000 * 15_000, 5000);
-    assert_eq!(bounds[0], Ok((first + rounds + ratio(4000, 1)) / ratio(12_000, 1)));
+    assert_eq!(bounds[0], Ok((first + ratio(4000 + 10_000 + 4000, 1)) / ratio(12_000, 1)));
 }
 
 #[test]
