@@ -8,6 +8,7 @@ use std::process::Command;
 
 /// Crates that each crate may use, without dependencies of tests and benches.
 const ARROWS: [(&str, &[&str]); 25] = [
+const ARROWS: [(&str, &[&str]); 22] = [
     ("engine", &[]),
     ("headers", &["engine"]),
     ("traffic", &["engine"]),
@@ -22,6 +23,9 @@ const ARROWS: [(&str, &[&str]); 25] = [
     ("sim", &["engine", "autorate", "traffic", "scenario", "tcp", "measure", "network"]),
     ("identify", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("calculus", &[]),
+    ("sim", &["engine", "traffic", "scenario", "tcp", "measure", "network"]),
+    ("path", &["engine", "scenario", "measure", "network", "sim"]),
+    ("tc", &["engine", "traffic", "measure", "scenario"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
@@ -115,6 +119,8 @@ fn pure_crates_stay_pure() {
     for name in [
         "engine", "headers", "autorate", "traffic", "scenario", "tcp", "measure", "network", "session", "sim",
         "calculus", "identify", "tc", "conform",
+        "engine", "traffic", "scenario", "tcp", "measure", "network", "session", "sim", "path", "tc",
+        "conform",
     ] {
         let tree = cargo(&[
             "tree",

@@ -1,0 +1,35 @@
+//! QUIC (`quinn-proto`) over 100 Mbit/s and 40 ms there and back, before it `fq_codel`: how long a file takes, and
+//! how many times faster than real time that runs.
+//!
+//! ```text
+//! cargo run --release -p lockgate-path --example quinn [MEGABYTES]
+//! ```
+#![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
+
+#[path = "stacks/quinn.rs"]
+mod quinn;
+#[path = "stacks/transfer.rs"]
+mod transfer;
+
+use lockgate_path::Path;
+
+fn main() -> Result<(), lockgate_path::Error> {
+    let megabytes = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100);
+    let mut path =
+        Path::between("client", "server").rate("100mbit").delay("20ms").queue("fq_codel").build()?;
+    let started = std::time::Instant::now();
+    let transferred =
+        transfer::transfer(&mut path, megabytes * 1_000_000, quinn_proto::TransportConfig::default());
+    let took = started.elapsed().as_secs_f64();
+    let summary = path.finish()?.summary()?;
+    let flow = &summary.flows["client-server"];
+    let completed = transferred.completed.as_secs_f64();
+    println!(
+        "{megabytes} MB in {completed:.3} s, {:.1} Mbit/s of payload",
+        megabytes as f64 * 8.0 / completed
+    );
+    println!("one-way delay p99 {:.2} ms", flow.owd_s.p99.unwrap_or(0.0) * 1e3);
+    println!("{} packets sent, {} lost, {} marked", flow.sent_packets, flow.lost_packets, transferred.marks);
+    println!("took {took:.3} s: {:.0} times faster than real time", completed / took);
+    Ok(())
+}
