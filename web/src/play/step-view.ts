@@ -74,10 +74,12 @@ export function reasonOf(parts: readonly ReasonPart[]): (Node | string)[] {
 /** Draws the tree of queues, each leaf with its packets, the one that leaves first at the left. */
 export function drawTree(step: StepDocument, tree: readonly QueueDocument[], drawing: Drawing): HTMLElement {
   const path = new Set((step.decision ?? []).map(({ queue }) => queue));
-  const known = new Set(tree.map(({ name }) => name));
-  // A tree that was exchanged during the run: the queues that hold packets.
-  const others = [...new Set(step.queue.map(({ queue }) => queue))].filter((name) => !known.has(name));
-  const queues = [...tree, ...others.map((name) => ({ name, kind: "", depth: 0, is_leaf: true }))];
+  const names = new Set(tree.map(({ name }) => name));
+  // A tree that was exchanged during the run: the queues of the decision, and those that hold packets.
+  const held = [...new Set([...path, ...step.queue.map(({ queue }) => queue)])];
+  const isOther = held.some((name) => !names.has(name));
+  const other = held.map((name) => ({ name, kind: "", depth: 0, is_leaf: true }));
+  const queues = isOther ? other : tree;
   const items = queues.map((queue) => {
     const packets = step.queue.filter((one) => one.queue === queue.name);
     const name = h(
