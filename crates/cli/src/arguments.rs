@@ -107,6 +107,14 @@ Each step is a decision, that is, a dequeue of the port's queues, or a drop. --u
 
 A bound holds for all traffic within the envelopes: [flow.NAME.envelope], or what `gap`, `rate`, `g711` and `replay` send at most. What has no bound says why: TCP, a discipline without theorem, a cycle of queues, more traffic than the line carries. `proven = true` in an `[[expect]]` demands a bound; flow.NAME.owd.bound is a metric.")]
     Prove(Prove),
+    /// Searches for the traffic within the envelopes that makes a metric worst
+    #[command(after_help = "Examples:
+  lockgate attack scenarios/voice-beside-bulk.toml --budget 200
+  lockgate attack home.toml --that flow.voice.owd.max --budget 60s --out worst
+  lockgate attack home.toml --set port.router:modem.root=priority --budget 1000 --seed 7
+
+The enemy chooses start times, bursts, lengths and gaps of every UDP flow outside a group, within its envelope ([flow.NAME.envelope], or what its traffic sends at most); the first two seconds after the warm-up count. --out writes what it found as a scenario with captures. A budget of runs gives the same result on any number of threads. What is not found is effort, never safety: `lockgate prove` bounds it from above.")]
+    Attack(Attack),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
     #[command(after_help = "Examples:
   lockgate set port.home:server.queue.voice.limit=20p
@@ -452,6 +460,33 @@ pub(crate) struct Play {
     /// Writes the page to this file instead
     #[arg(long, value_name = "FILE", conflicts_with = "web")]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Attack {
+    /// Scenario file; if left out, the scenarios found here are listed
+    pub(crate) file: Option<PathBuf>,
+    /// Metric to make worst, such as flow.voice.owd.max [default: that of the first expectation]
+    #[arg(long, value_name = "METRIC")]
+    pub(crate) that: Option<String>,
+    /// Number of runs, such as 500, or a time, such as 60s
+    #[arg(long, default_value = "60s", value_name = "RUNS|TIME")]
+    pub(crate) budget: String,
+    /// Seed of the search
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    pub(crate) seed: u64,
+    /// Directory for the found scenario and its captures
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Number of threads [default: one per processor]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+    /// Sets a value of the scenario; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    pub(crate) overrides: Vec<String>,
+    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
 }
 
 /// Default address of the page that `lockgate watch --web` serves.

@@ -2,6 +2,7 @@
 
 mod against;
 mod apply;
+mod attack;
 mod capture;
 mod check;
 mod compare;
@@ -52,6 +53,7 @@ pub(crate) fn dispatch(arguments: &Arguments, storage: &OpenStorage<'_>) -> Resu
         Some(Command::New(new)) => new::new(new),
         Some(Command::Run(run)) => run::run(run),
         Some(Command::Watch(watch)) => watch::watch(watch),
+        Some(Command::Attack(arguments)) => attack::attack(arguments),
         Some(Command::Prove(arguments)) => prove::prove(arguments),
         Some(Command::Step(arguments)) => step::step(arguments),
         Some(Command::Play(arguments)) => play::play(arguments),

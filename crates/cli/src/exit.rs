@@ -194,6 +194,10 @@ impl From<Error> for Failure {
                     ),
                 )
             }
+            Error::Attack(_) => Self::usage(
+                error,
+                "state what a flow may send: `[flow.NAME.envelope]` with `rate` and `burst`",
+            ),
             Error::Metric(_) => Self::run(error, "`lockgate list metrics` shows what can be expected"),
             _ => Self::run(error, "please report this with the scenario and the seed"),
         }

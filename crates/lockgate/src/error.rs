@@ -35,6 +35,9 @@ pub enum Error {
         /// Reason.
         why: PathError,
     },
+    /// Nothing can be attacked.
+    #[error("nothing can be attacked: {0}")]
+    Attack(String),
     /// The scenario has problems, each with its position and remedy.
     #[error("{}", listed(.0))]
     Scenario(#[source] Box<Problems>),

@@ -36,6 +36,8 @@
 //! needs a thread, a clock or a file, as in a browser.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "threads")]
+pub mod attack;
 mod cost;
 mod counterfactual;
 #[cfg(feature = "diff")]

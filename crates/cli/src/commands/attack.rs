@@ -1,0 +1,101 @@
+//! `lockgate attack`: search for the traffic that makes a metric worst.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use lockgate::attack::{self, Budget};
+use lockgate::{Options, Override, Scenario, figures};
+use lockgate_measure::metric::Quantity;
+
+use crate::arguments::Attack;
+use crate::exit::{Exit, Failure};
+use crate::{interrupt, runs, terminal};
+
+/// Name of the scenario that is written.
+const FOUND: &str = "attack.toml";
+
+pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
+    let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
+    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let that = target(arguments, &scenario)?;
+    let (runs, time) = budget(&arguments.budget)?;
+    let begun = Instant::now();
+    let is_over = || time.is_some_and(|time| begun.elapsed() >= time);
+    let stop = || interrupt::is_requested();
+    let memory = Some(scenario.memory);
+    let options = Options { threads: arguments.threads, memory, stop: &stop, ..Options::default() };
+    let budget = Budget { runs, seed: arguments.seed, is_over: &is_over };
+    let found = attack::attack(&scenario, &that, budget, &options)?;
+    let unit = Quantity::parse(&that).map(|quantity| quantity.of.unit().symbol()).unwrap_or_default();
+    let value = |value: Option<f64>| figures::quantity(value, unit);
+    terminal::heading(&format!("{that}: worst traffic found"));
+    terminal::sentence(&format!("the scenario's own traffic: {}", value(found.own)));
+    terminal::sentence(&format!("worst found: {}", value(found.worst)));
+    terminal::sentence(&format!("random search with as many runs: {}", value(found.random)));
+    match &found.proven {
+        Some(Ok(proven)) => {
+            let share = found.worst.map_or(0.0, |worst| worst / proven);
+            let open = figures::ratio(Some((1.0 - share).max(0.0)));
+            let interval = format!("[{}, {}]", value(found.worst), value(Some(*proven)));
+            terminal::sentence(&format!("[worst found, proven] = {interval}: {open} of the bound is open"));
+        }
+        Some(Err(why)) => terminal::sentence(&format!("no bound: {why}")),
+        None => {}
+    }
+    let best: Vec<String> =
+        found.history.iter().map(|(runs, worst)| format!("{} after {runs}", value(Some(*worst)))).collect();
+    terminal::sentence(&format!("best over runs: {}", best.join(", ")));
+    let [made, shrinking] = found.runs;
+    terminal::sentence(&format!(
+        "effort: {made} runs of the search, {shrinking} to shrink what it found, {made} at random, in {:.1} s",
+        begun.elapsed().as_secs_f64()
+    ));
+    if let Some(directory) = &arguments.out {
+        write(directory, file, arguments, &found)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Returns the metric to attack.
+fn target(arguments: &Attack, scenario: &Scenario) -> Result<String, Failure> {
+    let expected = || scenario.expects.first().map(|expect| expect.that.clone());
+    arguments.that.clone().or_else(expected).ok_or_else(|| {
+        let help = "name a metric: `--that flow.NAME.owd.max`".to_owned();
+        Failure::usage("the scenario expects nothing that could be missed".to_owned(), help)
+    })
+}
+
+/// Reads a budget: runs, or a time.
+fn budget(text: &str) -> Result<(u64, Option<Duration>), Failure> {
+    if let Ok(runs) = text.parse::<u64>() {
+        return Ok((runs, None));
+    }
+    let time = runs::time(text)?;
+    Ok((u64::MAX, Some(Duration::from_secs_f64(time.as_secs_f64()))))
+}
+
+/// Writes the found scenario and its captures.
+fn write(directory: &Path, file: &Path, arguments: &Attack, found: &attack::Attack) -> Result<(), Failure> {
+    let failed = |path: &Path, why: &std::io::Error| {
+        Failure::usage(
+            format!("cannot write `{}`: {why}", path.display()),
+            "name another directory".to_owned(),
+        )
+    };
+    std::fs::create_dir_all(directory).map_err(|why| failed(directory, &why))?;
+    for (name, bytes) in &found.captures {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).map_err(|why| failed(&path, &why))?;
+    }
+    let mut settings = runs::parse_overrides(&arguments.overrides)?;
+    let text = std::fs::read_to_string(file).map_err(|why| failed(file, &why))?;
+    let beside = lockgate::files::Beside::new(&directory.join(FOUND));
+    let text = found.scenario(|own: &[Override]| {
+        settings.extend(own.iter().cloned());
+        lockgate::read_text(&text, FOUND, &beside, &settings)
+    })?;
+    let path = directory.join(FOUND);
+    std::fs::write(&path, text).map_err(|why| failed(&path, &why))?;
+    terminal::sentence(&format!("found traffic: {}", path.display()));
+    Ok(())
+}
