@@ -33,6 +33,6 @@ fn main() -> Result<(), lockgate_path::Error> {
     let arrived = path.receive(Instant::NEVER)?.expect("it is not lost");
     assert_eq!(arrived.end, server);
     let summary = path.finish_run()?.summary()?;
-    assert!(summary.expectations[0].holds);
+    assert!(summary.expect[0].holds);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The test of the README is this one, and it says what the README says that it says.
 
-mod mytransport;
+include!("mytransport.rs");
 
 const README: &str = include_str!("../../README.md");
 
@@ -14,6 +14,6 @@ fn the_readme_shows_the_test_and_the_example() {
 
 #[test]
 fn the_readme_quotes_what_the_broken_transport_gives() {
-    let said = mytransport::judge(&mytransport::run(true, false)).expect_err("it ignores marks");
+    let said = judge(&run(true, false)).expect_err("it ignores marks");
     assert!(README.contains(&said), "{said}");
 }

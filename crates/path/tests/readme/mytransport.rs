@@ -33,7 +33,7 @@ impl Sender {
 }
 
 /// Runs the transport for ten seconds.
-pub fn run(backs_off: bool, answers_marks: bool) -> Summary {
+fn run(backs_off: bool, answers_marks: bool) -> Summary {
     let mut path =
         Path::between("client", "server").rate("10mbit").delay("20ms").queue("fq_codel").build().unwrap();
     let [client, server] = path.ends();
@@ -70,7 +70,7 @@ pub fn run(backs_off: bool, answers_marks: bool) -> Summary {
 }
 
 /// Half of the packets wait less than 15 ms, and hardly any is lost, while the line is in use.
-pub fn judge(summary: &Summary) -> Result<(), String> {
+fn judge(summary: &Summary) -> Result<(), String> {
     let flow = &summary.flows["client-server"];
     let rate = flow.throughput_bps.unwrap_or(0.0);
     let waits = flow.queueing_s.p50.unwrap_or(0.0);
