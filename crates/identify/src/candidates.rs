@@ -133,8 +133,8 @@ impl Unknown {
     /// Returns the values to begin with, if `seen` has what was estimated.
     pub fn grid(self, seen: &Setting) -> Vec<f64> {
         match self {
-            Self::Wait => vec![seen.wait * 1.02],
-            Self::Room => vec![seen.wait * 1.02, seen.wait * 40.0],
+            Self::Wait => vec![seen.wait],
+            Self::Room => vec![seen.wait, seen.wait * 40.0],
             Self::Unit | Self::Flavour => vec![0.0, 1.0],
             Self::Bucket => vec![seen.bucket, seen.bucket * 2.0],
             Self::Target => vec![0.005, 0.015, 0.03],

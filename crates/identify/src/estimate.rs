@@ -145,14 +145,16 @@ fn mode(sorted: &[f64]) -> f64 {
 
 /// Returns the rate at which full packets leave one after another, with its relative error; `None` if too
 /// few stood in line.
-fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base) -> Option<(f64, f64)> {
+fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base, jitter: f64) -> Option<(f64, f64)> {
     let mut gaps = gaps(probe, observed, base);
     if gaps.len() < 12 {
         return None;
     }
     gaps.sort_by(f64::total_cmp);
     let centre = mode(&gaps);
-    let near: Vec<f64> = gaps.iter().copied().filter(|gap| (gap / centre - 1.0).abs() < 0.25).collect();
+    // A small packet between two full ones makes a tenth more.
+    let width = (0.02 + 2.0 * jitter / centre).min(0.25);
+    let near: Vec<f64> = gaps.iter().copied().filter(|gap| (gap / centre - 1.0).abs() < width).collect();
     let mean = near.iter().sum::<f64>() / near.len().max(1) as f64;
     let spread = near.iter().map(|gap| (gap - mean) * (gap - mean)).sum::<f64>() / near.len().max(1) as f64;
     let error = spread.sqrt() / (near.len() as f64).sqrt() / mean;
@@ -177,7 +179,7 @@ fn line_rates(
     let range = goodput * 0.99..one.0.max(each.0).max(goodput * 1.2) * 1.25;
     let or = |found: Option<(f64, f64)>, other| found.filter(|(rate, _)| range.contains(rate)).unwrap_or(other);
     let train = or(train_rate(probe, observed, base), one);
-    let spacing = or(spacing_rate(probe, observed, base), train);
+    let spacing = or(spacing_rate(probe, observed, base, jitter), train);
     let is_exact = jitter < 0.1 * f64::from(FULL) * 8.0 / goodput;
     match busy {
         Some(busy) if busy < QUIET => [quiet, train, spacing, one, each],
@@ -314,12 +316,24 @@ fn burst(probe: &Probe, observed: &Observation, rate: f64, base: &Base) -> (f64,
 }
 
 impl Estimate {
+    /// Returns true if the jitter is small beside the time of a packet, so that single gaps tell the rate.
+    pub fn is_exact(&self) -> bool {
+        self.jitter < 0.1 * f64::from(FULL) * 8.0 / self.goodput
+    }
+
+    /// Returns true if nobody else was seen on the line.
+    pub fn is_quiet(&self) -> bool {
+        self.busy.is_some_and(|busy| busy < QUIET)
+    }
+
     /// Returns the setting from which candidates are searched.
     pub fn setting(&self) -> Setting {
+        // The packet that waited longest waited for the limit, and for its own transmission.
+        let packet_time = f64::from(FULL) * 8.0 / self.rate;
         Setting {
             rate: self.rate,
             peak: self.peak,
-            wait: self.wait.max(f64::from(FULL) * 8.0 / self.rate),
+            wait: (self.wait - 0.9 * packet_time).max(packet_time),
             in_packets: false,
             is_rfc: false,
             bucket: self.bucket,

@@ -3,7 +3,7 @@
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{features, simulated_base};
-use crate::judge::{Fit, Judge, LEAST_ODDS, MOST_MISFIT, candidates, line, odds};
+use crate::judge::{Fit, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, line, odds};
 use crate::line::Others;
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round};
@@ -73,6 +73,30 @@ pub struct Identified {
     pub passes: usize,
 }
 
+impl Identified {
+    /// Returns the rate with the half width of its interval, in bit/s: on a quiet line the goodput in excess,
+    /// beside others what the best fit has. `None` without an estimate.
+    pub fn rate(&self) -> Option<(f64, f64)> {
+        let estimate = self.estimate.as_ref()?;
+        let fit = self.fits.first().filter(|_| self.verdict == Verdict::Decided);
+        let is_plain = |fit: &Fit| (fit.setting.rate / estimate.goodput - 1.0).abs() < 0.03;
+        Some(match fit {
+            Some(fit) if estimate.is_quiet() && !fit.candidate.has_bucket && is_plain(fit) => {
+                (estimate.goodput, estimate.goodput * 0.01)
+            }
+            Some(fit) if fit.others > 0.0 => {
+                let is_near = (fit.setting.rate / estimate.rate - 1.0).abs() < 0.08;
+                let exact = estimate.is_exact() && is_near && !fit.candidate.has_bucket;
+                if exact { (estimate.rate, estimate.rate * 0.02) } else { (fit.setting.rate, fit.setting.rate * 0.1) }
+            }
+            Some(fit) if !is_plain(fit) => (fit.setting.rate, fit.setting.rate * 0.05),
+            Some(_) => (estimate.goodput, estimate.goodput * 0.01),
+            None if estimate.is_quiet() => (estimate.goodput, estimate.goodput * 0.02),
+            None => (estimate.rate, estimate.rate * 0.2),
+        })
+    }
+}
+
 /// Rounds that may follow the first ones, by what they separate.
 const FURTHER: [Purpose; 4] = [Purpose::Share, Purpose::Classes, Purpose::Ecn, Purpose::Gentle];
 
@@ -81,6 +105,9 @@ const LEAST_SEPARATION: f64 = 12.0;
 
 /// Pause in seconds in which a bucket fills again.
 const REFILL: f64 = 0.8;
+
+/// Time in seconds that a bucket's credit lasts at the rate, above which a round far above the rate is sent.
+const LONG_CREDIT: f64 = 0.25;
 
 /// Odds at which a candidate is given up.
 const HOPELESS: f64 = 25.0;
@@ -188,6 +215,15 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
             seen = estimate(&experiment.probe, &experiment.observed);
         }
     }
+    // Credit that the excess did not use up would pass for rate.
+    if let Some(now) = &seen
+        && now.bucket * 8.0 / now.rate > LONG_CREDIT
+        && !experiment.probe.rounds.iter().any(|round| round.purpose == Purpose::Deep)
+    {
+        rate = now.rate;
+        send(&mut experiment, Purpose::Deep, rate)?;
+        seen = estimate(&experiment.probe, &experiment.observed);
+    }
     let mut left: Vec<&'static Candidate> = candidates(&limits.without);
     let mut further: Vec<Purpose> = FURTHER.to_vec();
     let mut confirmed = false;
@@ -227,7 +263,7 @@ fn choose<P>(
     scale: &Scale,
 ) -> Option<(Purpose, String)> {
     let best = fits.first()?;
-    let limit = best.misfit + 8.0 * libm::log(LEAST_ODDS) + 10.0;
+    let limit = best.misfit + 2.0 / TEMPER * libm::log(LEAST_ODDS) + 10.0;
     let rivals: Vec<&Fit> = fits[1..].iter().filter(|fit| fit.misfit < limit).take(3).collect();
     let mut chosen: Option<(f64, Purpose, String)> = None;
     for &purpose in further {

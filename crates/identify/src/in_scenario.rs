@@ -31,7 +31,7 @@ pub fn settings(from: &str, to: &str) -> Vec<String> {
     let quoted = |text: &str| format!("{text:?}");
     let mut all = vec![
         format!("node.{RECEIVER}={{}}"),
-        format!("link.{RECEIVER}={{ between = [{}, \"{RECEIVER}\"], rate = \"10tbit\" }}", quoted(to)),
+        format!("link.{RECEIVER}={{ between = [{}, \"{RECEIVER}\"], rate = \"1000gbit\" }}", quoted(to)),
         "record.packets=true".to_owned(),
     ];
     all.extend((0..FLOWS).map(|flow| {

@@ -12,7 +12,6 @@
 //! lines of their own (`tests/hidden_lines.rs`).
 
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::Duration;
 use lockgate_scenario::Override;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,13 +26,13 @@ use crate::probe::{FULL, Observation, Probe};
 const FREEDOM: f64 = 6.0;
 
 /// Temper of the likelihood: the share of the features that is independent.
-const TEMPER: f64 = 0.25;
+pub const TEMPER: f64 = 0.15;
 
 /// Odds below which nothing is decided.
 pub const LEAST_ODDS: f64 = 20.0;
 
 /// Mean misfit of a feature above which a queue is none of the candidates.
-pub const MOST_MISFIT: f64 = 1.6;
+pub const MOST_MISFIT: f64 = 1.3;
 
 /// Standard error of the part of the time that others use the line, from a few dozen small packets.
 const BUSY_ERROR: f64 = 0.08;
@@ -171,6 +170,9 @@ impl<'a> Judge<'a> {
     /// Returns the setting with each rate that the line may have.
     fn rates(&self, setting: &Setting) -> Vec<Setting> {
         let mut all = vec![*setting];
+        if self.estimate.is_quiet() {
+            return all;
+        }
         for rate in self.estimate.rates {
             if all.iter().all(|one| (one.rate / rate - 1.0).abs() > 0.015) {
                 // A limit is what was seen in seconds: it stays.
@@ -275,7 +277,7 @@ impl<'a> Judge<'a> {
         let best = valleys.first().map_or(0.0, |fits| fits[0].misfit);
         let mut fits: Vec<Fit> = Vec::new();
         for (rank, mut own) in valleys.into_iter().enumerate() {
-            if rank < 5 && own[0].misfit < best * 3.0 + 60.0 {
+            if rank < 6 && own[0].misfit < best * 3.0 + 60.0 {
                 own.truncate(3);
                 for fit in &mut own {
                     self.refine(fit, &[0.15]);
@@ -353,6 +355,3 @@ pub fn odds(fits: &[Fit]) -> f64 {
 pub fn candidates(without: &[&str]) -> Vec<&'static Candidate> {
     ALL.iter().filter(|candidate| !without.contains(&candidate.name)).collect()
 }
-
-/// Time that nothing can take longer than, for a pause between rounds.
-pub const LONGEST_PAUSE: Duration = Duration::from_secs(3);

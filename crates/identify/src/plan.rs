@@ -12,7 +12,7 @@ const PICOS: f64 = 1e12;
 const PING_COUNT: usize = 16;
 
 /// Most packets of a round.
-const MOST_PACKETS: f64 = 16_000.0;
+const MOST_PACKETS: f64 = 10_000.0;
 
 /// What a pattern is scaled by.
 #[derive(Clone, Copy, Debug)]

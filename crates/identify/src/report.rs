@@ -39,11 +39,6 @@ impl Property {
 }
 
 impl Fit {
-    /// Returns the relative half width of the rate's interval.
-    pub fn rate_error(&self) -> f64 {
-        if self.others > 0.0 { 0.03 } else { 0.012 }
-    }
-
     /// Returns the relative half width of the interval of the limit.
     pub fn limit_error(&self) -> f64 {
         if self.others > 0.0 { 0.12 } else { 0.06 }
@@ -71,8 +66,9 @@ pub fn properties(identified: &Identified) -> Vec<Property> {
     match decided {
         Some(fit) => of_fit(identified, fit, &mut all),
         None => {
-            let half = estimate.rate * if estimate.busy.is_some_and(|busy| busy < 0.04) { 0.02 } else { 0.1 };
-            all.push(Property::number("rate", estimate.rate, half, "bit/s", "arrivals in excess of it"));
+            if let Some((rate, half)) = identified.rate() {
+                all.push(Property::number("rate", rate, half, "bit/s", "arrivals in excess of it"));
+            }
             let wait = figures::seconds(Some(estimate.wait));
             let how = if estimate.is_full { "the longest in excess, with losses" } else { "the queue was not filled" };
             let least = if estimate.is_full { "" } else { "at least " };
@@ -147,8 +143,9 @@ fn what_would_decide(identified: &Identified) -> &'static str {
 
 fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
     let Setting { rate, wait, bucket, target, .. } = fit.setting;
-    let half = rate * fit.rate_error();
-    all.push(Property::number("rate", rate, half, "bit/s", "goodput in excess, and spacing of full packets"));
+    if let Some((rate, half)) = identified.rate() {
+        all.push(Property::number("rate", rate, half, "bit/s", "goodput in excess, and spacing of full packets"));
+    }
     if fit.has_limit(identified) {
         let bytes = wait * rate / 8.0;
         let half = bytes * fit.limit_error();

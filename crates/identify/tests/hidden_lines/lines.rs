@@ -17,8 +17,6 @@ pub(crate) struct HiddenLine {
     pub(crate) wait: f64,
     /// Depth of the bucket in bytes; zero without one.
     pub(crate) bucket: f64,
-    /// Rate of others over the line's.
-    pub(crate) busy: f64,
     /// Description of the rest.
     pub(crate) text: String,
     line: Line,
@@ -165,7 +163,7 @@ impl HiddenLine {
         );
         let Queue { bucket, wait, .. } = queue;
         let seed = seed * 1_000_003 + index as u64;
-        Self { family, rate, wait, bucket, busy, text, line, others, jitter, offset, drift, seed }
+        Self { family, rate, wait, bucket, text, line, others, jitter, offset, drift, seed }
     }
 
     /// Limits with which it is probed: those of the command, more for a fast line.

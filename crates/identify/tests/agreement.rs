@@ -1,0 +1,125 @@
+//! The fast line, the simulator and recorded probes agree.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lockgate_engine::random::Seed;
+use lockgate_identify::candidates::Setting;
+use lockgate_identify::plan::{Scale, round};
+use lockgate_identify::{
+    Candidate, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict, identify, in_scenario,
+    properties, report,
+};
+use lockgate_scenario::{Override, Scenario};
+
+/// Traffic of the file, which does not run beside a probe that is alone.
+const FLOW: &str = "flow.own = { from = \"sender\", to = \"receiver\", size = \"1442B\", rate = \"9mbit\" }\n";
+
+const SETTING: Setting = Setting {
+    rate: 8e6,
+    peak: 40e6,
+    wait: 0.06,
+    in_packets: false,
+    is_rfc: false,
+    bucket: 30_000.0,
+    target: 0.005,
+    interval: 0.1,
+    probability: 0.05,
+    loss: 0.0,
+};
+
+fn read(text: &str, settings: &[String]) -> Scenario {
+    let overrides: Vec<Override> = settings.iter().map(|text| Override::parse(text).expect("a setting")).collect();
+    let files = BTreeMap::<String, Arc<[u8]>>::new();
+    lockgate_scenario::read(text, "line", &files, &overrides).unwrap_or_else(|why| panic!("{why:?} in {text}"))
+}
+
+fn in_line(name: &str, is_alone: bool) -> InScenario {
+    let candidate = Candidate::named(name).expect("a candidate");
+    let text = format!("duration = \"1s\"\n{FLOW}{}", candidate.to_toml(&SETTING, 0.0));
+    let scenario = read(&text, &in_scenario::settings("line", "receiver"));
+    InScenario::new(scenario, "receiver", Seed(3), is_alone).expect("a prober")
+}
+
+fn probe() -> Probe {
+    let scale = Scale { rate: SETTING.rate, most: 1e8, bytes: 1e7, seconds: 20.0 };
+    let mut probe = Probe::default();
+    for (index, purpose) in [Purpose::Train, Purpose::Excess, Purpose::Share, Purpose::Ecn, Purpose::Classes].into_iter().enumerate() {
+        let packets = round(purpose, 0.1 + 3.0 * index as f64, &scale);
+        probe.rounds.push(Round { purpose, reason: String::new(), packets });
+    }
+    probe
+}
+
+/// Every kind that draws no random numbers: the same packets arrive at the same picosecond as in a simulation
+/// of the scenario that the candidate writes. The simulator carries fractions of a picosecond from packet to
+/// packet.
+#[test]
+fn a_fast_pass_is_a_simulation() {
+    for name in ["fifo", "fifo-head", "shaper", "policer", "codel", "fq_codel", "prio", "drr"] {
+        let candidate = Candidate::named(name).expect("a candidate");
+        let text = format!("duration = \"1s\"\n{FLOW}{}", candidate.to_toml(&SETTING, 0.0));
+        let line = Line::of(&read(&text, &[]), "line:receiver").expect("a line");
+        let mut probe = probe();
+        let fast = line.pass(&probe, Others::default(), Seed(3)).expect("a queue");
+        let simulated = in_line(name, true).send(&mut probe).expect("a run");
+        let lost = fast.arrivals().filter(|arrival| arrival.is_none()).count();
+        assert!(lost > 100, "{name}: {lost} lost: the probe fills the queue");
+        for (number, (fast, simulated)) in fast.arrivals().zip(simulated.arrivals()).enumerate() {
+            let apart = match (fast, simulated) {
+                (Some(fast), Some(simulated)) => (fast.at - simulated.at).abs(),
+                (None, None) => 0,
+                _ => i64::MAX,
+            };
+            assert!(apart < 100_000, "{name}: packet {number}: {fast:?} and {simulated:?}");
+        }
+    }
+}
+
+/// A file's queue is named without reading it; its record is judged equally; what is written is a scenario
+/// that can be identified in turn.
+#[test]
+fn a_files_queue_is_named_and_written() {
+    let limits = Limits::default();
+    let mut prober = in_line("codel", true);
+    let found = identify(&mut prober, &limits).expect("a run");
+    assert_eq!((&found.verdict, found.fits[0].candidate.name), (&Verdict::Decided, "codel"));
+    let (rate, half) = found.rate().expect("a rate");
+    assert!((rate - SETTING.rate).abs() < half && half < 0.02 * rate, "{rate} +- {half}");
+    let all = properties(&found);
+    assert!(all.len() <= 13 && all[0].value.starts_with("codel: "), "{all:?}");
+
+    let record = Record::new(&limits, &found.probe, &found.observed);
+    let bytes = serde_json::to_vec(&record).expect("JSON");
+    let read_back = Record::read(&bytes).expect("a record");
+    assert_eq!(record, read_back);
+    let again = identify(&mut Replay(&read_back), &read_back.limits()).expect("a judgement");
+    assert_eq!(properties(&again), all);
+    assert_eq!(again.odds.to_bits(), found.odds.to_bits());
+
+    let text = report::scenario(&found).expect("a decided queue");
+    let written = read(&text, &in_scenario::settings("sender", "receiver"));
+    let mut prober = InScenario::new(written, "receiver", Seed(9), true).expect("a prober");
+    let second = identify(&mut prober, &limits).expect("a run");
+    let fits: Vec<_> = second.fits.iter().map(|fit| (fit.candidate.name, fit.mean_misfit(), fit.setting)).collect();
+    assert_eq!((&second.verdict, second.fits[0].candidate.name), (&Verdict::Decided, "codel"), "{fits:?} of {text}");
+}
+
+/// Without an answer nothing is claimed, and a damaged record is refused in words.
+#[test]
+fn nothing_is_claimed_of_silence() {
+    struct Silence;
+    impl Prober for Silence {
+        type Error = std::convert::Infallible;
+        fn send(&mut self, probe: &mut Probe) -> Result<lockgate_identify::Observation, Self::Error> {
+            let rounds = probe.rounds.iter().map(|round| vec![None; round.packets.len()]).collect();
+            Ok(lockgate_identify::Observation { rounds })
+        }
+    }
+    let Ok(found) = identify(&mut Silence, &Limits::default());
+    assert!(matches!(found.verdict, Verdict::Unknown(_)));
+    assert!(found.probe.bytes() < 200_000, "a dead line is not flooded: {} B", found.probe.bytes());
+    for damaged in [&b"{"[..], br#"{"format":1}"#, br#"{"format":2,"bytes":1,"seconds":1.0,"most":1e6,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#] {
+        assert!(Record::read(damaged).is_err());
+    }
+}
