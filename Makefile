@@ -115,7 +115,7 @@ lint: web
 	@$(MAKE) --no-print-directory wasm-check
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.
-PURE = engine traffic measure scenario tcp network sim path session tc wasm
+PURE = engine headers autorate traffic measure scenario tcp network sim path calculus identify session tc wasm
 wasm-check:
 	@missing=$$(CARGO="$(CARGO)" crates/wasm/cargo.sh --version) || { \
 	echo "lint::wasm32: $$missing" | tee -a "$${LOCKGATE_SKIPPED:-/dev/null}"; exit 0; }; \

@@ -67,7 +67,11 @@ pub struct Seen {
 const PICO: f64 = 1e-12;
 
 /// Returns the packets of round `index` that arrived.
-pub fn seen<'a>(probe: &'a Probe, observed: &'a Observation, index: usize) -> impl Iterator<Item = Seen> + 'a {
+pub fn seen<'a>(
+    probe: &'a Probe,
+    observed: &'a Observation,
+    index: usize,
+) -> impl Iterator<Item = Seen> + 'a {
     let packets = probe.rounds[index].packets.iter();
     packets.zip(&observed.rounds[index]).filter_map(|(sent, arrival)| {
         let arrival = arrival.as_ref()?;
@@ -135,8 +139,9 @@ fn mode(sorted: &[f64]) -> f64 {
     let mut part = sorted;
     while part.len() > 3 {
         let half = part.len().div_ceil(2);
-        let from = (0..=part.len() - half)
-            .min_by(|one, two| (part[one + half - 1] - part[*one]).total_cmp(&(part[two + half - 1] - part[*two])));
+        let from = (0..=part.len() - half).min_by(|one, two| {
+            (part[one + half - 1] - part[*one]).total_cmp(&(part[two + half - 1] - part[*two]))
+        });
         let from = from.unwrap_or(0);
         part = &part[from..from + half];
     }
@@ -177,7 +182,8 @@ fn line_rates(
     let one = (goodput / (1.0 - part * goodput / sent_rate).max(0.5), 0.03);
     let each = (goodput / (1.0 - part).max(0.5), 0.03);
     let range = goodput * 0.99..one.0.max(each.0).max(goodput * 1.2) * 1.25;
-    let or = |found: Option<(f64, f64)>, other| found.filter(|(rate, _)| range.contains(rate)).unwrap_or(other);
+    let or =
+        |found: Option<(f64, f64)>, other| found.filter(|(rate, _)| range.contains(rate)).unwrap_or(other);
     let train = or(train_rate(probe, observed, base), one);
     let spacing = or(spacing_rate(probe, observed, base, jitter), train);
     let is_exact = jitter < 0.1 * f64::from(FULL) * 8.0 / goodput;
@@ -269,7 +275,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
     let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy));
     let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
-    let loss = idle_lost as f64 / idle_count.max(1) as f64;
+    let idle_loss = idle_lost as f64 / idle_count.max(1) as f64;
     Some(Estimate {
         base,
         jitter,
@@ -282,7 +288,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         wait,
         bucket,
         peak,
-        loss: if idle_lost > 1 { loss } else { 0.0 },
+        loss: if idle_lost > 1 { idle_loss } else { 0.0 },
         is_full: lost > 3 + probe.packets().count() / 50,
     })
 }

@@ -88,8 +88,7 @@ pub fn features(probe: &Probe, observed: &Observation, base: &Base, jitter: f64)
 
 fn of_flow(round: usize, flow: u8, packets: &[(Sent, Option<(f64, u8)>)], all: &mut Vec<Feature>) {
     let parts = (packets.len() / LEAST).clamp(1, PARTS);
-    let mut push =
-        |kind, value, count| all.push(Feature { round, flow, kind, value, count });
+    let mut push = |kind, value, count| all.push(Feature { round, flow, kind, value, count });
     let is_capable = packets.first().is_some_and(|(sent, _)| sent.traffic_class & class::CE != 0);
     for part in 0..parts {
         let part = &packets[packets.len() * part / parts..packets.len() * (part + 1) / parts];

@@ -2,11 +2,11 @@
 
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
-use crate::features::{features, simulated_base};
+use crate::features::{Feature, Kind, Noise, features, simulated_base};
 use crate::judge::{Fit, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, line, odds};
 use crate::line::Others;
 use crate::plan::{Scale, ramp, reason, round};
-use crate::probe::{FULL, Observation, Probe, Purpose, Round};
+use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
 use lockgate_engine::random::Seed;
 
 /// Sender and receiver of probes.
@@ -87,7 +87,11 @@ impl Identified {
             Some(fit) if fit.others > 0.0 => {
                 let is_near = (fit.setting.rate / estimate.rate - 1.0).abs() < 0.08;
                 let exact = estimate.is_exact() && is_near && !fit.candidate.has_bucket;
-                if exact { (estimate.rate, estimate.rate * 0.02) } else { (fit.setting.rate, fit.setting.rate * 0.1) }
+                if exact {
+                    (estimate.rate, estimate.rate * 0.02)
+                } else {
+                    (fit.setting.rate, fit.setting.rate * 0.1)
+                }
             }
             Some(fit) if !is_plain(fit) => (fit.setting.rate, fit.setting.rate * 0.05),
             Some(_) => (estimate.goodput, estimate.goodput * 0.01),
@@ -109,8 +113,8 @@ const REFILL: f64 = 0.8;
 /// Time in seconds that a bucket's credit lasts at the rate, above which a round far above the rate is sent.
 const LONG_CREDIT: f64 = 0.25;
 
-/// Odds at which a candidate is given up.
-const HOPELESS: f64 = 25.0;
+/// Misfit behind the best at which a candidate is given up.
+const HOPELESS: f64 = 200.0;
 
 /// State of an experiment.
 struct Experiment<'p, P> {
@@ -123,7 +127,7 @@ struct Experiment<'p, P> {
 }
 
 impl<P: Prober> Experiment<'_, P> {
-    fn send(&mut self, purpose: Purpose, reason: String, packets: Vec<crate::probe::Sent>) -> Result<(), P::Error> {
+    fn send(&mut self, purpose: Purpose, reason: String, packets: Vec<Sent>) -> Result<(), P::Error> {
         if packets.is_empty() {
             return Ok(());
         }
@@ -135,9 +139,9 @@ impl<P: Prober> Experiment<'_, P> {
             .flat_map(|index| seen(&self.probe, &self.observed, index))
             .map(|seen| seen.delay)
             .fold(f64::INFINITY, f64::min);
-        let last = seen(&self.probe, &self.observed, index).map(|seen| seen.at + seen.delay - least);
+        let ends = seen(&self.probe, &self.observed, index).map(|seen| seen.at + seen.delay - least);
         let sent = self.probe.rounds[index].packets.last().map_or(0.0, |sent| sent.at as f64 * 1e-12);
-        self.next = last.fold(sent, f64::max) + 0.05;
+        self.next = ends.fold(sent, f64::max) + 0.05;
         Ok(())
     }
 
@@ -150,6 +154,71 @@ impl<P: Prober> Experiment<'_, P> {
         }
     }
 
+    /// Sends the round of `purpose`, scaled by `rate`.
+    fn send_round(&mut self, purpose: Purpose, rate: f64) -> Result<(), P::Error> {
+        let packets = round(purpose, self.next, &self.scale(rate));
+        self.send(purpose, reason(purpose).to_owned(), packets)
+    }
+
+    fn estimate(&self) -> Option<Estimate> {
+        estimate(&self.probe, &self.observed)
+    }
+
+    /// Sends the rounds that show rate, bucket and limit; the ramp said about `rate`.
+    fn fill(&mut self, rate: f64) -> Result<(), P::Error> {
+        // Buckets fill again after the ramp.
+        self.next += REFILL;
+        self.send_round(Purpose::Train, rate)?;
+        self.next += REFILL;
+        self.send_round(Purpose::Excess, rate)?;
+        let Some(first) = self.estimate() else { return Ok(()) };
+        // The ramp may have passed on a bucket's credit, or the queue not have filled.
+        let is_off = (first.rate / rate - 1.0).abs() > 0.25;
+        if !first.is_full || is_off {
+            self.send_round(if is_off { Purpose::Excess } else { Purpose::Deep }, first.rate)?;
+        }
+        let Some(now) = self.estimate() else { return Ok(()) };
+        // Credit that the excess did not use up would pass for rate.
+        let has_credit = now.bucket * 8.0 / now.rate > LONG_CREDIT;
+        if has_credit && !self.probe.rounds.iter().any(|round| round.purpose == Purpose::Deep) {
+            self.send_round(Purpose::Deep, now.rate)?;
+        }
+        Ok(())
+    }
+
+    /// Judges, and sends the round that separates what is left, until none does. Returns the fits, the best
+    /// first, and the number of simulated passes.
+    fn separate(&mut self) -> Result<(Vec<Fit>, usize), P::Error> {
+        let mut left: Vec<&'static Candidate> = candidates(&self.limits.without);
+        let mut further: Vec<Purpose> = FURTHER.to_vec();
+        let (mut fits, mut passes, mut is_confirmed) = (Vec::new(), 0, false);
+        while let Some(now) = self.estimate() {
+            let mut judge = Judge::new(&self.probe, &self.observed, &now);
+            fits = judge.rank(&left, &fits);
+            passes += judge.passes;
+            let best = fits.first().map_or(0.0, |fit| fit.misfit);
+            let is_left = |fit: &&Fit| fit.misfit - best < HOPELESS;
+            left = fits.iter().filter(is_left).map(|fit| fit.candidate).collect();
+            let scale = self.scale(now.rate);
+            let next = choose(self, &fits, &further, &scale);
+            let Some((purpose, why)) = next.or_else(|| {
+                // One more look at what was decided by few rounds, for queues that are none of the candidates.
+                let purpose = (!is_confirmed).then(|| further.first().copied()).flatten()?;
+                is_confirmed = true;
+                Some((purpose, format!("{}: to confirm", reason(purpose))))
+            }) else {
+                break;
+            };
+            further.retain(|other| *other != purpose);
+            let packets = round(purpose, self.next, &scale);
+            if packets.iter().filter(|sent| sent.length == FULL).count() < 40 {
+                break;
+            }
+            self.send(purpose, why, packets)?;
+        }
+        Ok((fits, passes))
+    }
+
     /// Raises the rate until not all of it comes through. Returns the rate that did.
     fn ramp(&mut self) -> Result<Option<f64>, P::Error> {
         let (mut rate, mut through): (f64, Option<f64>) = (500e3, None);
@@ -160,7 +229,11 @@ impl<P: Prober> Experiment<'_, P> {
             if self.probe.bytes() + bytes > self.limits.bytes / 3 {
                 return Ok(through);
             }
-            self.send(Purpose::Ramp, format!("{} at {:.3} Mbit/s", reason(Purpose::Ramp), rising / 1e6), packets)?;
+            self.send(
+                Purpose::Ramp,
+                format!("{} at {:.3} Mbit/s", reason(Purpose::Ramp), rising / 1e6),
+                packets,
+            )?;
             let index = self.probe.rounds.len() - 1;
             let sent = self.probe.rounds[index].packets.len();
             let came = self.observed.rounds[index].iter().flatten().count();
@@ -190,68 +263,11 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
         observed: Observation::default(),
         next: 0.02,
     };
-    let mut fits = Vec::new();
-    let mut passes = 0;
-    let Some(mut rate) = experiment.ramp()? else {
-        return Ok(conclude(experiment, fits, passes, Some("nothing arrived".to_owned())));
+    let Some(rate) = experiment.ramp()? else {
+        return Ok(conclude(experiment, Vec::new(), 0, Some("nothing arrived".to_owned())));
     };
-    let send = |experiment: &mut Experiment<'_, P>, purpose, rate| {
-        let packets = round(purpose, experiment.next, &experiment.scale(rate));
-        experiment.send(purpose, reason(purpose).to_owned(), packets)
-    };
-    // Buckets fill again after the ramp.
-    experiment.next += REFILL;
-    send(&mut experiment, Purpose::Train, rate)?;
-    experiment.next += REFILL;
-    send(&mut experiment, Purpose::Excess, rate)?;
-    let mut seen = estimate(&experiment.probe, &experiment.observed);
-    if let Some(first) = &seen {
-        // The ramp may have passed on a bucket's credit, or the queue not have filled.
-        let is_off = (first.rate / rate - 1.0).abs() > 0.25;
-        rate = first.rate;
-        if !first.is_full || is_off {
-            let purpose = if is_off { Purpose::Excess } else { Purpose::Deep };
-            send(&mut experiment, purpose, rate)?;
-            seen = estimate(&experiment.probe, &experiment.observed);
-        }
-    }
-    // Credit that the excess did not use up would pass for rate.
-    if let Some(now) = &seen
-        && now.bucket * 8.0 / now.rate > LONG_CREDIT
-        && !experiment.probe.rounds.iter().any(|round| round.purpose == Purpose::Deep)
-    {
-        rate = now.rate;
-        send(&mut experiment, Purpose::Deep, rate)?;
-        seen = estimate(&experiment.probe, &experiment.observed);
-    }
-    let mut left: Vec<&'static Candidate> = candidates(&limits.without);
-    let mut further: Vec<Purpose> = FURTHER.to_vec();
-    let mut confirmed = false;
-    while let Some(now) = &seen {
-        rate = now.rate;
-        let mut judge = Judge::new(&experiment.probe, &experiment.observed, now);
-        fits = judge.rank(&left, &fits);
-        passes += judge.passes;
-        let best = fits.first().map_or(0.0, |fit| fit.misfit);
-        left = fits.iter().filter(|fit| 0.125 * (fit.misfit - best) < HOPELESS).map(|fit| fit.candidate).collect();
-        let scale = experiment.scale(rate);
-        let next = choose(&experiment, &fits, &further, &scale);
-        let Some((purpose, why)) = next.or_else(|| {
-            // One more look at what was decided by few rounds, for queues that are none of the candidates.
-            let purpose = (!confirmed).then(|| further.first().copied()).flatten()?;
-            confirmed = true;
-            Some((purpose, format!("{}: to confirm", reason(purpose))))
-        }) else {
-            break;
-        };
-        further.retain(|other| *other != purpose);
-        let packets = round(purpose, experiment.next, &scale);
-        if packets.iter().filter(|sent| sent.length == FULL).count() < 40 {
-            break;
-        }
-        experiment.send(purpose, why, packets)?;
-        seen = estimate(&experiment.probe, &experiment.observed);
-    }
+    experiment.fill(rate)?;
+    let (fits, passes) = experiment.separate()?;
     Ok(conclude(experiment, fits, passes, None))
 }
 
@@ -293,11 +309,10 @@ fn choose<P>(
 }
 
 /// Sum of the misfits between two predictions.
-fn separation(one: &[crate::features::Feature], two: &[crate::features::Feature], scale: &Scale) -> f64 {
-    let wait = one.iter().filter(|feature| feature.kind == crate::features::Kind::Wait);
+fn separation(one: &[Feature], two: &[Feature], scale: &Scale) -> f64 {
+    let wait = one.iter().filter(|feature| feature.kind == Kind::Wait);
     let wait = wait.map(|feature| feature.value).filter(|value| value.is_finite()).fold(0.0, f64::max);
-    let noise =
-        crate::features::Noise { packet_time: scale.packet_time(), jitter: 0.0, loss: 0.0, wait, busy: 0.0 };
+    let noise = Noise { packet_time: scale.packet_time(), jitter: 0.0, loss: 0.0, wait, busy: 0.0 };
     let pairs = one.iter().zip(two).filter(|(one, two)| one.value.is_finite() && two.value.is_finite());
     pairs
         .map(|(one, two)| {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::Duration;
+use lockgate_measure::recording::Packets;
 use lockgate_scenario::Scenario;
 use lockgate_sim::{Control, Failure};
 use lockgate_traffic::{LoadedFiles, Replay, ReplayConfig, TrafficConfig};
@@ -106,7 +107,8 @@ impl InScenario {
                 repeat: false,
             };
             let replays = BTreeMap::from([(file, Arc::new(Replay { packets, ..Replay::default() }))]);
-            flow.traffic.config = Arc::new(TrafficConfig { replay: Some(replay), ..TrafficConfig::default() });
+            flow.traffic.config =
+                Arc::new(TrafficConfig { replay: Some(replay), ..TrafficConfig::default() });
             flow.traffic.files = LoadedFiles { replays, ..LoadedFiles::none() };
         }
         self.scenario.duration = probe.span() + LINGER;
@@ -121,7 +123,7 @@ impl Prober for InScenario {
         let outcome = lockgate_sim::run(&self.scenario, self.seed, &mut |_| Control::Continue)?;
         // By flow and number: when it arrived.
         let mut arrived: BTreeMap<(u32, u32), Arrival> = BTreeMap::new();
-        for row in outcome.recording.packets.iter().flat_map(|packets| packets.iter()) {
+        for row in outcome.recording.packets.iter().flat_map(Packets::iter) {
             if row.port as usize == self.port {
                 let at = row.arrived.as_picos().cast_signed();
                 arrived.insert((row.flow.0, row.sequence), Arrival { at, traffic_class: row.traffic_class });

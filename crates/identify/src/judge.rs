@@ -82,7 +82,8 @@ pub struct Judge<'a> {
 }
 
 /// A scenario needs a flow; a pass sends the probe instead.
-const PLACEHOLDER: &str = "flow.probe = { from = \"sender\", to = \"receiver\", size = \"142B\", gap = \"1s\" }\n";
+const PLACEHOLDER: &str =
+    "flow.probe = { from = \"sender\", to = \"receiver\", size = \"142B\", gap = \"1s\" }\n";
 
 /// Builds the line that a candidate's scenario describes.
 pub fn line(candidate: &Candidate, setting: &Setting) -> Option<Line> {
@@ -116,7 +117,13 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the misfits of all features for a candidate with a setting, over `seeds` seeds.
-    pub fn misfits(&mut self, candidate: &Candidate, setting: &Setting, others: f64, seeds: u64) -> Option<Vec<f64>> {
+    pub fn misfits(
+        &mut self,
+        candidate: &Candidate,
+        setting: &Setting,
+        others: f64,
+        seeds: u64,
+    ) -> Option<Vec<f64>> {
         let line = line(candidate, setting)?;
         let seeds = if others > 0.0 || candidate.draws || setting.loss > 0.0 { seeds } else { 1 };
         let mut runs = Vec::new();
@@ -124,8 +131,11 @@ impl<'a> Judge<'a> {
             runs.push(self.simulate(&line, others, seed)?);
         }
         let misfits = self.observed.iter().enumerate().map(|(index, feature)| {
-            let values: Vec<f64> =
-                runs.iter().filter_map(|run| Some(run.get(index)?.value)).filter(|value| value.is_finite()).collect();
+            let values: Vec<f64> = runs
+                .iter()
+                .filter_map(|run| Some(run.get(index)?.value))
+                .filter(|value| value.is_finite())
+                .collect();
             misfit(feature, &values, runs.len(), &self.noise)
         });
         Some(misfits.collect())
@@ -326,7 +336,8 @@ fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> f
     let squared = if feature.value.is_finite() && !simulated.is_empty() {
         let count = simulated.len() as f64;
         let mean = simulated.iter().sum::<f64>() / count;
-        let variance = simulated.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / (count - 1.0).max(1.0);
+        let variance = simulated.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>()
+            / (count - 1.0).max(1.0);
         let floor = feature.floor(noise);
         let distance = feature.value - mean;
         distance * distance / (floor * floor + variance * (1.0 + 1.0 / count))

@@ -25,10 +25,10 @@ pub mod report;
 
 pub use candidates::{Candidate, Setting};
 pub use estimate::{Base, Estimate, estimate};
-pub use in_scenario::{InScenario, ScenarioError};
-pub use record::{Record, RecordError, Replay};
-pub use report::{Property, properties};
 pub use identify::{Identified, Limits, Prober, Verdict, identify};
+pub use in_scenario::{InScenario, ScenarioError};
 pub use judge::Fit;
 pub use line::{Line, Others};
 pub use probe::{Arrival, Observation, Probe, Purpose, Round, Sent};
+pub use record::{Record, RecordError, Replay};
+pub use report::{Property, properties};

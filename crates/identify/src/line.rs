@@ -124,7 +124,8 @@ impl Pass<'_> {
         while self.open > 0 {
             let next = packets.peek().map_or(Instant::NEVER, |(_, sent)| sent.instant());
             // Others send until the last packet of the probe has been offered and has left.
-            let other = if foreign.is_finite() { Instant::from_picos(foreign as u64) } else { Instant::NEVER };
+            let other =
+                if foreign.is_finite() { Instant::from_picos(foreign as u64) } else { Instant::NEVER };
             let arrival = next.min(other);
             if self.wake <= arrival {
                 if self.wake == Instant::NEVER {

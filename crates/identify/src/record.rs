@@ -65,7 +65,9 @@ impl Record {
             let late = |at: i64| at.unsigned_abs() > LONGEST;
             round.packets.len() != arrivals.len()
                 || round.packets.iter().any(|sent| {
-                    is_far(sent.at) || usize::from(sent.flow) >= crate::in_scenario::FLOWS || !(42..=65_535).contains(&sent.length)
+                    is_far(sent.at)
+                        || usize::from(sent.flow) >= crate::in_scenario::FLOWS
+                        || !(42..=65_535).contains(&sent.length)
                 })
                 || !round.packets.is_sorted_by_key(|sent| sent.at)
                 || arrivals.iter().flatten().any(|arrival| late(arrival.at))

@@ -54,7 +54,9 @@ impl Fit {
         let own = self.candidate.unknown;
         let seen = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.wait);
         let is_full = identified.estimate.as_ref().is_some_and(|estimate| estimate.is_full);
-        is_full && (own.contains(&Unknown::Wait) || own.contains(&Unknown::Room) && self.setting.wait < 2.0 * seen)
+        is_full
+            && (own.contains(&Unknown::Wait)
+                || own.contains(&Unknown::Room) && self.setting.wait < 2.0 * seen)
     }
 }
 
@@ -63,17 +65,17 @@ pub fn properties(identified: &Identified) -> Vec<Property> {
     let mut all = vec![queue(identified)];
     let Some(estimate) = &identified.estimate else { return all };
     let decided = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided);
-    match decided {
-        Some(fit) => of_fit(identified, fit, &mut all),
-        None => {
-            if let Some((rate, half)) = identified.rate() {
-                all.push(Property::number("rate", rate, half, "bit/s", "arrivals in excess of it"));
-            }
-            let wait = figures::seconds(Some(estimate.wait));
-            let how = if estimate.is_full { "the longest in excess, with losses" } else { "the queue was not filled" };
-            let least = if estimate.is_full { "" } else { "at least " };
-            all.push(Property::text("longest wait", format!("{least}{wait}"), how));
+    if let Some(fit) = decided {
+        of_fit(identified, fit, &mut all);
+    } else {
+        if let Some((rate, half)) = identified.rate() {
+            all.push(Property::number("rate", rate, half, "bit/s", "arrivals in excess of it"));
         }
+        let wait = figures::seconds(Some(estimate.wait));
+        let how =
+            if estimate.is_full { "the longest in excess, with losses" } else { "the queue was not filled" };
+        let least = if estimate.is_full { "" } else { "at least " };
+        all.push(Property::text("longest wait", format!("{least}{wait}"), how));
     }
     all.extend(ecn(identified));
     all.extend(code_points(identified));
@@ -96,10 +98,12 @@ pub fn properties(identified: &Identified) -> Vec<Property> {
 
 fn queue(identified: &Identified) -> Property {
     let Identified { fits, odds, verdict, .. } = identified;
-    let rounds = identified.probe.rounds.iter().map(|round| round.purpose).filter(|one| *one != Purpose::Ramp);
+    let rounds =
+        identified.probe.rounds.iter().map(|round| round.purpose).filter(|one| *one != Purpose::Ramp);
     let mut names: Vec<&str> = rounds.map(Purpose::name).collect();
     names.dedup();
-    let how = format!("{} candidates on what was really sent: {}", crate::candidates::ALL.len(), names.join(", "));
+    let how =
+        format!("{} candidates on what was really sent: {}", crate::candidates::ALL.len(), names.join(", "));
     match (verdict, fits.first()) {
         (Verdict::Unknown(why), _) => Property::text("queue", format!("not decidable: {why}"), "the ramp"),
         (Verdict::NoneOfThese, Some(best)) => Property::text(
@@ -122,7 +126,11 @@ fn queue(identified: &Identified) -> Property {
         }
         (_, Some(best)) => {
             let odds = if *odds > 1e6 { "more than 1000000:1".to_owned() } else { format!("{odds:.0}:1") };
-            Property::text("queue", format!("{}: {}; odds {odds}", best.candidate.name, best.candidate.sentence), how)
+            Property::text(
+                "queue",
+                format!("{}: {}; odds {odds}", best.candidate.name, best.candidate.sentence),
+                how,
+            )
         }
         (_, None) => Property::text("queue", "not decidable: no candidate could be simulated", how),
     }
@@ -144,20 +152,32 @@ fn what_would_decide(identified: &Identified) -> &'static str {
 fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
     let Setting { rate, wait, bucket, target, .. } = fit.setting;
     if let Some((rate, half)) = identified.rate() {
-        all.push(Property::number("rate", rate, half, "bit/s", "goodput in excess, and spacing of full packets"));
+        all.push(Property::number(
+            "rate",
+            rate,
+            half,
+            "bit/s",
+            "goodput in excess, and spacing of full packets",
+        ));
     }
     if fit.has_limit(identified) {
         let bytes = wait * rate / 8.0;
         let half = bytes * fit.limit_error();
-        let mut limit = Property::number("limit", bytes, half, "B", "the longest wait, and which packets were lost");
+        let mut limit =
+            Property::number("limit", bytes, half, "B", "the longest wait, and which packets were lost");
         let packets = bytes / f64::from(FULL);
-        limit.value += &format!(", {} at the rate", figures::seconds(Some(wait)));
-        if fit.setting.in_packets {
-            limit.value += &format!("; counted in packets: {packets:.0}");
-        }
+        let unit = if fit.setting.in_packets {
+            format!("; counted in packets: {packets:.0}")
+        } else {
+            String::new()
+        };
+        limit.value = format!("{}, {} at the rate{unit}", limit.value, figures::seconds(Some(wait)));
         all.push(limit);
     } else if let Some(estimate) = &identified.estimate {
-        let value = format!("not decidable: never full, the longest wait was {}", figures::seconds(Some(estimate.wait)));
+        let value = format!(
+            "not decidable: never full, the longest wait was {}",
+            figures::seconds(Some(estimate.wait))
+        );
         let reaches = fit.candidate.unknown.iter().any(|one| matches!(one, Unknown::Wait | Unknown::Room));
         if reaches {
             all.push(Property::text("limit", value, "a longer excess would fill it: allow more by --budget"));
@@ -167,13 +187,25 @@ fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
         let bucket = bucket.max(crate::candidates::LEAST_BUCKET);
         let half = bucket * fit.bucket_error();
         all.push(Property::number("bucket", bucket, half, "B", "a train into the idle line passed at once"));
-        all.push(Property::number("peak rate", fit.setting.peak, fit.setting.peak * 0.1, "bit/s", "the first packets of the train"));
+        all.push(Property::number(
+            "peak rate",
+            fit.setting.peak,
+            fit.setting.peak * 0.1,
+            "bit/s",
+            "the first packets of the train",
+        ));
     }
     if fit.candidate.unknown.contains(&Unknown::Target) {
         all.push(Property::number("target", target, target * 0.3, "s", "the delay that the law holds"));
     }
     if fit.candidate.unknown.contains(&Unknown::Threshold) {
-        all.push(Property::number("threshold", target, target * 0.2, "s", "the average wait at which all is dropped"));
+        all.push(Property::number(
+            "threshold",
+            target,
+            target * 0.2,
+            "s",
+            "the average wait at which all is dropped",
+        ));
     }
 }
 
@@ -181,7 +213,9 @@ fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
 fn ecn(identified: &Identified) -> Option<Property> {
     let index = identified.probe.rounds.iter().position(|round| round.purpose == Purpose::Ecn)?;
     let part = |code: u8, test: &dyn Fn(u8) -> bool| {
-        let own = || seen(&identified.probe, &identified.observed, index).filter(|one| one.sent.traffic_class == code);
+        let own = || {
+            seen(&identified.probe, &identified.observed, index).filter(|one| one.sent.traffic_class == code)
+        };
         let hits = own().filter(|one| test(one.traffic_class & class::CE)).count();
         hits as f64 / own().count().max(1) as f64
     };
@@ -200,14 +234,20 @@ fn ecn(identified: &Identified) -> Option<Property> {
 /// Returns what the line does to code points.
 fn code_points(identified: &Identified) -> Option<Property> {
     let index = identified.probe.rounds.iter().position(|round| round.purpose == Purpose::Classes)?;
-    let of = |code: u8| seen(&identified.probe, &identified.observed, index).filter(move |one| one.sent.traffic_class == code);
+    let of = |code: u8| {
+        seen(&identified.probe, &identified.observed, index).filter(move |one| one.sent.traffic_class == code)
+    };
     let kept = |code: u8| of(code).all(|one| one.traffic_class & !class::CE == code & !class::CE);
     let arrives = if kept(class::EF) && kept(class::CS1) { "arrive as sent" } else { "are rewritten" };
     let wait = |code: u8| of(code).map(|one| one.delay).sum::<f64>() / of(code).count().max(1) as f64;
     let (urgent, usual) = (wait(class::EF), wait(class::PLAIN));
     let count = |code: u8| of(code).count();
     if count(class::EF) < 8 || count(class::PLAIN) < 8 {
-        return Some(Property::text("DSCP", format!("code points {arrives}"), "EF and CS1 beside best effort"));
+        return Some(Property::text(
+            "DSCP",
+            format!("code points {arrives}"),
+            "EF and CS1 beside best effort",
+        ));
     }
     let less = usual - urgent;
     let treated = if less > 0.2 * identified.estimate.as_ref().map_or(f64::INFINITY, |one| one.wait) {

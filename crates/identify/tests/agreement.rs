@@ -7,13 +7,14 @@ use lockgate_engine::random::Seed;
 use lockgate_identify::candidates::Setting;
 use lockgate_identify::plan::{Scale, round};
 use lockgate_identify::{
-    Candidate, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict, identify, in_scenario,
-    properties, report,
+    Candidate, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict,
+    identify, in_scenario, properties, report,
 };
 use lockgate_scenario::{Override, Scenario};
 
 /// Traffic of the file, which does not run beside a probe that is alone.
-const FLOW: &str = "flow.own = { from = \"sender\", to = \"receiver\", size = \"1442B\", rate = \"9mbit\" }\n";
+const FLOW: &str =
+    "flow.own = { from = \"sender\", to = \"receiver\", size = \"1442B\", rate = \"9mbit\" }\n";
 
 const SETTING: Setting = Setting {
     rate: 8e6,
@@ -29,9 +30,11 @@ const SETTING: Setting = Setting {
 };
 
 fn read(text: &str, settings: &[String]) -> Scenario {
-    let overrides: Vec<Override> = settings.iter().map(|text| Override::parse(text).expect("a setting")).collect();
+    let overrides: Vec<Override> =
+        settings.iter().map(|text| Override::parse(text).expect("a setting")).collect();
     let files = BTreeMap::<String, Arc<[u8]>>::new();
-    lockgate_scenario::read(text, "line", &files, &overrides).unwrap_or_else(|why| panic!("{why:?} in {text}"))
+    lockgate_scenario::read(text, "line", &files, &overrides)
+        .unwrap_or_else(|why| panic!("{why:?} in {text}"))
 }
 
 fn in_line(name: &str, is_alone: bool) -> InScenario {
@@ -44,7 +47,10 @@ fn in_line(name: &str, is_alone: bool) -> InScenario {
 fn probe() -> Probe {
     let scale = Scale { rate: SETTING.rate, most: 1e8, bytes: 1e7, seconds: 20.0 };
     let mut probe = Probe::default();
-    for (index, purpose) in [Purpose::Train, Purpose::Excess, Purpose::Share, Purpose::Ecn, Purpose::Classes].into_iter().enumerate() {
+    for (index, purpose) in [Purpose::Train, Purpose::Excess, Purpose::Share, Purpose::Ecn, Purpose::Classes]
+        .into_iter()
+        .enumerate()
+    {
         let packets = round(purpose, 0.1 + 3.0 * index as f64, &scale);
         probe.rounds.push(Round { purpose, reason: String::new(), packets });
     }
@@ -101,8 +107,13 @@ fn a_files_queue_is_named_and_written() {
     let written = read(&text, &in_scenario::settings("sender", "receiver"));
     let mut prober = InScenario::new(written, "receiver", Seed(9), true).expect("a prober");
     let second = identify(&mut prober, &limits).expect("a run");
-    let fits: Vec<_> = second.fits.iter().map(|fit| (fit.candidate.name, fit.mean_misfit(), fit.setting)).collect();
-    assert_eq!((&second.verdict, second.fits[0].candidate.name), (&Verdict::Decided, "codel"), "{fits:?} of {text}");
+    let fits: Vec<_> =
+        second.fits.iter().map(|fit| (fit.candidate.name, fit.mean_misfit(), fit.setting)).collect();
+    assert_eq!(
+        (&second.verdict, second.fits[0].candidate.name),
+        (&Verdict::Decided, "codel"),
+        "{fits:?} of {text}"
+    );
 }
 
 /// Without an answer nothing is claimed, and a damaged record is refused in words.
@@ -119,7 +130,11 @@ fn nothing_is_claimed_of_silence() {
     let Ok(found) = identify(&mut Silence, &Limits::default());
     assert!(matches!(found.verdict, Verdict::Unknown(_)));
     assert!(found.probe.bytes() < 200_000, "a dead line is not flooded: {} B", found.probe.bytes());
-    for damaged in [&b"{"[..], br#"{"format":1}"#, br#"{"format":2,"bytes":1,"seconds":1.0,"most":1e6,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#] {
+    for damaged in [
+        &b"{"[..],
+        br#"{"format":1}"#,
+        br#"{"format":2,"bytes":1,"seconds":1.0,"most":1e6,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#,
+    ] {
         assert!(Record::read(damaged).is_err());
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use lockgate::results::SavedFile;
 use lockgate::units::{Bytes, Rate};
 use lockgate::{Scenario, Seed, figures};
-use lockgate_identify::{Identified, InScenario, Limits, Property, Record, Replay, Verdict, identify, properties};
+use lockgate_identify::{
+    Identified, InScenario, Limits, Property, Record, Replay, Verdict, identify, properties,
+};
 use lockgate_identify::{in_scenario, report};
 use lockgate_scenario::Transport;
 use serde_json::json;
@@ -44,7 +46,11 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-fn saved(path: Option<&Path>, head: &'static str, option: &'static str) -> Result<Option<SavedFile>, Failure> {
+fn saved(
+    path: Option<&Path>,
+    head: &'static str,
+    option: &'static str,
+) -> Result<Option<SavedFile>, Failure> {
     let start = |path| SavedFile::start(path, head).map_err(|error| Failure::saved_file(&error, option));
     path.map(start).transpose()
 }
@@ -80,7 +86,9 @@ fn in_file(arguments: &Identify) -> Result<(String, Limits, Identified), Failure
 }
 
 fn limits(arguments: &Identify) -> Result<Limits, Failure> {
-    let usage = |option: &str, text: &str, such: &str| Failure::usage(format!("`{option} {text}` is not valid"), such);
+    let usage = |option: &str, text: &str, such: &str| {
+        Failure::usage(format!("`{option} {text}` is not valid"), such)
+    };
     let budget = &arguments.budget;
     let bytes: Bytes = budget.parse().map_err(|_| usage("--budget", budget, "give bytes, such as `50MB`"))?;
     let most = &arguments.most;
@@ -108,7 +116,8 @@ fn ends(arguments: &Identify, scenario: &Scenario) -> Result<(String, String), F
     }
     let is_own = |transport| matches!(transport, Transport::Udp | Transport::Tcp(_));
     let flow = scenario.flows.iter().find(|flow| is_own(flow.transport));
-    let flow = flow.ok_or_else(|| Failure::usage("the scenario has no flow", "name two nodes: `--between A B`"))?;
+    let flow =
+        flow.ok_or_else(|| Failure::usage("the scenario has no flow", "name two nodes: `--between A B`"))?;
     let name = |node: usize| scenario.nodes[node].name.clone();
     Ok((name(flow.from), name(flow.to)))
 }
@@ -130,10 +139,18 @@ fn show(what: &str, identified: &Identified, explain: bool) {
     if explain {
         say!();
         for round in &identified.probe.rounds {
-            say!("{:8} {:>9}  {}", round.purpose.name(), figures::quantity(Some(round.bytes() as f64), "B"), round.reason);
+            say!(
+                "{:8} {:>9}  {}",
+                round.purpose.name(),
+                figures::quantity(Some(round.bytes() as f64), "B"),
+                round.reason
+            );
         }
         say!();
-        say!("{} simulated passes; the misfit of a feature is about 1 for the right queue", identified.passes);
+        say!(
+            "{} simulated passes; the misfit of a feature is about 1 for the right queue",
+            identified.passes
+        );
         for fit in identified.fits.iter().take(5) {
             say!("{:10} misfit {:.2}  {}", fit.candidate.name, fit.mean_misfit(), fit.candidate.sentence);
         }
@@ -150,9 +167,9 @@ fn document(what: &str, identified: &Identified) -> serde_json::Value {
     let rounds = identified.probe.rounds.iter().map(|round| {
         json!({ "purpose": round.purpose, "reason": round.reason, "bytes": round.bytes(), "packets": round.packets.len() })
     });
-    let fits = identified.fits.iter().map(|fit| {
-        json!({ "queue": fit.candidate.name, "misfit": fit.mean_misfit(), "others_bps": fit.others })
-    });
+    let fits = identified.fits.iter().map(
+        |fit| json!({ "queue": fit.candidate.name, "misfit": fit.mean_misfit(), "others_bps": fit.others }),
+    );
     json!({
         "schema": 1,
         "line": what,

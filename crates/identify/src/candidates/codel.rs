@@ -1,4 +1,4 @@
-//! CoDel.
+//! `CoDel` (RFC 8289).
 
 use super::{Candidate, Setting, Unknown};
 
@@ -14,5 +14,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
 
 fn queues(setting: &Setting) -> String {
     let (limit, target, interval) = (setting.limit(), setting.target(), setting.interval());
-    format!("queue.q = {{ kind = \"codel\", limit = \"{limit}\", target = \"{target}\", interval = \"{interval}\" }}\n")
+    format!(
+        "queue.q = {{ kind = \"codel\", limit = \"{limit}\", target = \"{target}\", interval = \"{interval}\" }}\n"
+    )
 }

@@ -14,5 +14,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
 
 fn queues(setting: &Setting) -> String {
     let (limit, target, flavour) = (setting.limit(), setting.target(), setting.flavour());
-    format!("queue.q = {{ kind = \"fq_pie\", limit = \"{limit}\", target = \"{target}\", flavour = \"{flavour}\" }}\n")
+    format!(
+        "queue.q = {{ kind = \"fq_pie\", limit = \"{limit}\", target = \"{target}\", flavour = \"{flavour}\" }}\n"
+    )
 }

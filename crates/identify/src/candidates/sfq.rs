@@ -14,5 +14,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
 
 fn queues(setting: &Setting) -> String {
     let packets = (setting.wait * setting.rate / 8.0 / 1442.0).max(2.0) as u64;
-    format!("queue.q = {{ kind = \"sfq\", limit = \"{packets}p\", depth = {packets}, divisor = 1024, quantum = \"1514B\" }}\n")
+    format!(
+        "queue.q = {{ kind = \"sfq\", limit = \"{packets}p\", depth = {packets}, divisor = 1024, quantum = \"1514B\" }}\n"
+    )
 }

@@ -29,7 +29,19 @@ pub(crate) struct HiddenLine {
 
 /// Families that are drawn, in turn.
 pub(crate) const FAMILIES: [&str; 14] = [
-    "fifo", "fifo-head", "shaper", "policer", "red", "codel", "pie", "sfq", "fq_codel", "fq_pie", "cake", "prio", "drr",
+    "fifo",
+    "fifo-head",
+    "shaper",
+    "policer",
+    "red",
+    "codel",
+    "pie",
+    "sfq",
+    "fq_codel",
+    "fq_pie",
+    "cake",
+    "prio",
+    "drr",
     "dualpi2",
 ];
 
@@ -81,7 +93,9 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
             let excess = burst / 2;
             match (family, draw.0.below(3)) {
                 ("shaper", _) => {
-                    format!("queue.q = {{ kind = \"tbf\", rate = \"{bits}bit\", burst = \"{burst}B\", limit = \"{bytes}B\" }}\n")
+                    format!(
+                        "queue.q = {{ kind = \"tbf\", rate = \"{bits}bit\", burst = \"{burst}B\", limit = \"{bytes}B\" }}\n"
+                    )
                 }
                 (_, 0) => {
                     bucket += excess as f64;
@@ -89,7 +103,9 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
                         "queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\", excess_burst = \"{excess}B\" }}\n"
                     )
                 }
-                _ => format!("queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\" }}\n"),
+                _ => format!(
+                    "queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\" }}\n"
+                ),
             }
         }
         "red" => {
@@ -102,7 +118,9 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
                 max * 4
             )
         }
-        "codel" | "fq_codel" => format!("queue.q = {{ kind = \"{family}\", {own}, target = \"{}us\" }}\n", (target * 1e3) as u64),
+        "codel" | "fq_codel" => {
+            format!("queue.q = {{ kind = \"{family}\", {own}, target = \"{}us\" }}\n", (target * 1e3) as u64)
+        }
         "pie" | "fq_pie" => {
             let flavour = draw.one(&["rfc", "linux"]);
             format!(
@@ -112,7 +130,9 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
         }
         "sfq" => {
             let depth = packets.max(20);
-            format!("queue.q = {{ kind = \"sfq\", limit = \"{depth}p\", depth = {depth}, divisor = 1024, quantum = \"1514B\" }}\n")
+            format!(
+                "queue.q = {{ kind = \"sfq\", limit = \"{depth}p\", depth = {depth}, divisor = 1024, quantum = \"1514B\" }}\n"
+            )
         }
         "cake" => {
             let rtt = draw.one(&[100, 100, 60, 30]);
@@ -150,7 +170,8 @@ impl HiddenLine {
             queue.text
         );
         let files = BTreeMap::<String, Arc<[u8]>>::new();
-        let scenario = lockgate_scenario::read(&text, "hidden", &files, &[]).unwrap_or_else(|why| panic!("{why:?} in {text}"));
+        let scenario = lockgate_scenario::read(&text, "hidden", &files, &[])
+            .unwrap_or_else(|why| panic!("{why:?} in {text}"));
         let line = Line::of(&scenario, "a:b").expect("the port");
         let others = Others { rate: busy * rate, length: draw.one(&[1442, 1442, 600]) };
         let text = format!(
@@ -173,7 +194,11 @@ impl HiddenLine {
             return default;
         }
         let bytes = (self.rate * 14.0 / 8.0).min(150e6) as u64;
-        lockgate_identify::Limits { most: (self.rate * 4.0).max(1e8), bytes: bytes.max(default.bytes), ..default }
+        lockgate_identify::Limits {
+            most: (self.rate * 4.0).max(1e8),
+            bytes: bytes.max(default.bytes),
+            ..default
+        }
     }
 }
 
