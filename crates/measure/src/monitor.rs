@@ -29,7 +29,7 @@ pub use self::interval::Pass;
 use self::interval::PortState;
 pub use self::judged::{MOST_JUDGED, judge_so_far};
 pub use self::marks::{Limits, mark};
-pub use self::pain::{Condition, FULL, LONGEST_WAIT, MOST_LOSS, Pain};
+pub use self::pain::{Condition, LONGEST_WAIT, MOST_LOSS, Pain};
 use crate::histogram::Coarse;
 use crate::recording::{
     Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,

@@ -33,7 +33,7 @@ pub use flow::{FlowRecord, FlowSetup, Latest, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets, SegmentFields, SegmentOptions};
 pub use parts::Part;
 pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};
-pub use port::{BandRecord, Line, PortRecord, PortSetup, QueueRecord};
+pub use port::{BandRecord, FULL, Line, PortRecord, PortSetup, QueueRecord};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpLimit, TcpRecord, TcpSample};
 pub use totals::{Imbalance, Totals, Window};

@@ -1,8 +1,9 @@
 //! Marks of a sample: which queues and flows hurt, by the limits of expectations, and which links are full.
 
-use super::pain::{Condition, FULL};
+use super::pain::Condition;
 use super::{FlowSample, Hurt, Sample, worst};
 use crate::metric::{Quantity, Statistic, Subject, matches};
+use crate::recording::FULL;
 use crate::summary::{Bound, Expected};
 
 /// Upper bounds of the expectations on delays of flows and queues, by which samples are marked.

@@ -20,9 +20,6 @@ pub const LONGEST_WAIT: f64 = 0.1;
 /// Share of lost packets from which a queue hurts: speech is impaired, and TCP well below its rate.
 pub const MOST_LOSS: f64 = 0.05;
 
-/// Share of a link's rate from which it is full.
-pub const FULL: f64 = 0.98;
-
 /// Packets that left in the interval, below which a share says nothing.
 const FEW_PACKETS: u64 = 20;
 

@@ -13,6 +13,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use self::part::PortPart;
 use self::queue::larger;
 pub use self::queue::{BandRecord, QueueRecord};
+pub use self::results::FULL;
 use super::Detail;
 use super::sojourns::Sojourns;
 use super::watch::{QueueFigures, Watch};

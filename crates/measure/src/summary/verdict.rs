@@ -2,6 +2,7 @@
 //!
 //! Terminal, page, notebook and `summary.json` all show these sentences; none of them makes its own.
 
+mod blame;
 mod changes;
 mod limits;
 mod phases;
@@ -152,6 +153,7 @@ impl Summary {
             changes.insert(0, changes::Told { sentence: held, most: None });
         }
         let mut findings: Vec<String> = changes.into_iter().map(|told| told.sentence).collect();
+        findings.extend(blame::full_port(self));
         findings.push(longest_wait(self));
         findings.extend(limits::sentence(self));
         let phases = phases::table(self);

@@ -10,6 +10,9 @@ use super::queue::QueueRecord;
 use crate::histogram::Histogram;
 use crate::recording::sojourns::Sojourns;
 
+/// Utilisation from which a link is full.
+pub const FULL: f64 = 0.98;
+
 impl PortRecord {
     /// Returns the packets and bytes sent during the whole run.
     pub fn transmitted(&self) -> Tally {

@@ -76,6 +76,41 @@ fn what_holds_is_said_with_the_tightest_bound_and_where_packets_wait() {
 }
 
 #[test]
+fn of_a_full_port_with_many_queues_what_it_dropped_and_who_pays_is_said() {
+    let mut summary = crate::summarise(&[crate::example::run(1, 950)]);
+    let silent = summary.flows["voice"].clone();
+    summary.flows.clear();
+    for (name, loss) in
+        [("video/1", 0.19), ("video/2", 0.02), ("video/3", 0.001), ("call/1", 0.0), ("web/1", 0.5)]
+    {
+        let flow = crate::summary::FlowSummary { loss_ratio: Some(loss), ..silent.clone() };
+        summary.flows.insert(name.to_owned(), flow);
+    }
+    let queues: Vec<(String, QueueSummary)> =
+        (0..20).map(|member| (format!("plan/{member}"), queue("fq_codel", 0.01, 1000, 45))).collect();
+    let named: Vec<(&str, QueueSummary)> =
+        queues.iter().map(|(name, queue)| (&**name, queue.clone())).collect();
+    summary.ports.clear();
+    let full = PortSummary { utilisation: Some(0.99), ..port(&named) };
+    summary.ports.insert("bng:olt".into(), full);
+    summary.ports.insert("olt:sub".into(), port(&[("fifo", queue("fifo", 0.02, 1000, 100))]));
+    let told =
+        |summary: &Summary| summary.verdict().findings.into_iter().find(|told| told.contains("is full"));
+    assert_eq!(
+        told(&summary).as_deref(),
+        Some(
+            "bng:olt is full (99.0 % used) and dropped 900 packets, 90.0 % of all that were dropped: 2 of 3 in video \
+             (up to 19.0 %), 1 of 1 in web (up to 50.0 %) lose at least 1.00 %."
+        )
+    );
+    summary.ports["bng:olt"].utilisation = Some(0.97);
+    assert_eq!(told(&summary), None, "not full");
+    summary.ports["bng:olt"].utilisation = Some(0.99);
+    summary.ports["bng:olt"].queues.truncate(16);
+    assert_eq!(told(&summary), None, "few queues have sentences of their own");
+}
+
+#[test]
 fn what_is_missed_comes_first_with_the_worst() {
     let mut summary = home();
     summary.expect.push(judged("flow.game.owd.p99", Bound::Below(0.05), Some(0.06)));

@@ -9,10 +9,10 @@ use crate::figures;
 use crate::summary::{QueueSummary, Summary};
 
 /// A queue with none below it, and its port.
-struct Leaf<'a> {
-    port: &'a str,
+pub(super) struct Leaf<'a> {
+    pub(super) port: &'a str,
     name: &'a str,
-    queue: &'a QueueSummary,
+    pub(super) queue: &'a QueueSummary,
 }
 
 impl Leaf<'_> {
@@ -31,7 +31,7 @@ impl Leaf<'_> {
 }
 
 /// Returns the queues with none below them: a packet that waits in a queue also waits in those above it.
-fn leaves(summary: &Summary) -> Vec<Leaf<'_>> {
+pub(super) fn leaves(summary: &Summary) -> Vec<Leaf<'_>> {
     let mut found = Vec::new();
     for (port, results) in &summary.ports {
         let parents: BTreeSet<&str> =
