@@ -60,6 +60,7 @@ pub(crate) enum Command {
   lockgate run scenarios/voice-beside-bulk.toml
   lockgate run voice.toml --set port.home:server.root=priority
   lockgate run voice.toml --repeat 10 --json > summary.json
+  lockgate run voice.toml --worst flow.voice
   lockgate run voice.toml --live
   lockgate run house.toml
   lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
