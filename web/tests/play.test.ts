@@ -316,7 +316,7 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     const shown = (selector: string) => page.locator(selector).first().isVisible();
     expect(await shown(".bar")).toBe(false);
     expect(await shown(".editor")).toBe(false);
-    expect(await shown(".sliders")).toBe(true);
+    await expect.poll(() => shown(".sliders .knob")).toBe(true);
     const whole = page.getByRole("link", { name: "Open in the playground" });
     await whole.focus();
     await expect.poll(() => whole.getAttribute("href")).toMatch(/#v1\./);

@@ -124,6 +124,7 @@ export class Steps {
   /** Opens the section at a step, or at the first one. */
   async open({ step, port }: Pick<Place, "step" | "port"> = { step: null, port: null }): Promise<void> {
     this.#isOpen = true;
+    const hadFocus = document.activeElement === this.#opener;
     this.#opener.hidden = true;
     this.#walk = this.#begin(port);
     await this.#go(async () => {
@@ -132,6 +133,8 @@ export class Steps {
       if (found && step === null) while (this.#isTrivial() && (await this.#walk?.next()));
       return found ?? false;
     }, "The port decides nothing there");
+    // The button that had the focus is gone; keys step from here on.
+    if (hadFocus) this.#slider.focus({ preventScroll: true });
   }
 
   /** Shows another text: the same time of it, if the section is open. */
