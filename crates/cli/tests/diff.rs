@@ -158,7 +158,7 @@ fn classes_rates_priorities_marks_and_names_are_told_apart() {
         POLICY,
         &port,
         &[],
-        &["the port's rate: 20.0 Mbit/s → 10.0 Mbit/s", "at most 20.0 Mbit/s → 10.0 Mbit/s", "every packet"],
+        &["the port's rate: 20.0 Mbit/s → 10.0 Mbit/s", "at most 20.0 Mbit/s → 10.0 Mbit/s"],
     );
 }
 
@@ -210,4 +210,29 @@ fn both_are_run_with_the_same_seeds() {
     {
         assert!(said.contains(part), "`{part}` in:\n{said}");
     }
+}
+
+#[test]
+fn a_policy_and_a_script_that_sort_alike_differ_in_names_only() {
+    let policy = r#"
+[router]
+mode = "egress"
+interfaces = { wan = "eth1" }
+[port.wan]
+root = "link"
+queue.link = { kind = "htb", children = ["all"] }
+queue.all = { kind = "class", rate = "100mbit", children = ["lan", "five", "rest"] }
+queue.lan = { kind = "fifo", rate = "20mbit", match = [{ destination = "10.77.1.0/24", preference = 2 }] }
+queue.five = { kind = "fifo", rate = "30mbit", match = [{ destination = "10.77.1.5", preference = 1 }] }
+queue.rest = { kind = "fifo", rate = "40mbit" }
+"#;
+    let script = WIDE_FIRST.replace("prio 1 u32", "prio 9 u32");
+    let said = differs(&script, policy, &[], &["port here:there → wan", "no packet is treated differently"]);
+    assert!(said.contains("`link/class-1-1/class-1-14` is now called `link/all/five`"), "{said}");
+    differs(
+        WIDE_FIRST,
+        policy,
+        &[],
+        &["destination 10.77.1.5", "`link/class-1-1/class-1-a` → `link/all/five`"],
+    );
 }

@@ -20,8 +20,8 @@ pub struct Class {
 /// List of boxes with the class at which the way of their packets ends.
 type List = Vec<(Region, u32)>;
 
-/// Returns the decisions of a tree, whose root is the first class: where the way of a packet ends is the class
-/// of the first box that has it. The last box has every packet.
+/// Returns the decisions of a tree, whose root is the first class: where the way of a packet ends is the
+/// class of the first box that has it. The last box has every packet.
 pub fn decisions(classes: &[Class]) -> List {
     let mut lists: Vec<List> = vec![Vec::new(); classes.len()];
     for index in (0..classes.len()).rev() {

@@ -50,8 +50,8 @@ impl IpHeader {
         Self::at(frame, ip_offset(frame)?)
     }
 
-    /// Reads the IP packet at `offset` of a frame; at 0, a packet without a frame around it. Returns `None` if
-    /// its header is damaged.
+    /// Reads the IP packet at `offset` of a frame; at 0, a packet without a frame around it. Returns `None`
+    /// if its header is damaged.
     pub fn at(frame: &[u8], offset: usize) -> Option<Self> {
         let packet = LaxSlicedPacket::from_ip(frame.get(offset..)?).ok()?;
         let (protocol, source, destination, flow_label, traffic_class) = match packet.net.as_ref()? {

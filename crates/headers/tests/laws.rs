@@ -1,4 +1,5 @@
-//! Random lists of rules against the engine's own classifier, packet by packet over a reduced space of headers.
+//! Random lists of rules against the engine's own classifier, packet by packet over a reduced space of
+//! headers.
 
 use core::net::IpAddr;
 use std::collections::BTreeSet;

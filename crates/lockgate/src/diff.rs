@@ -1,5 +1,5 @@
-//! Difference of two policies, scenarios or scripts: which packets they treat differently, what changed in the
-//! trees of queues, and both run with the same seeds.
+//! Difference of two policies, scenarios or scripts: which packets they treat differently, what changed in
+//! the trees of queues, and both run with the same seeds.
 //!
 //! ```text
 //! Side (ports, names of flows, the other keys) x 2 -> Diff { ports: [packets, tree, renamed], others }
@@ -7,8 +7,8 @@
 //! texts of both -> Trial -> rows -> Compared
 //! ```
 //!
-//! The sets of packets are exact ([`lockgate_headers`]); a packet is counted as changed if its class, the rates
-//! of its class, its priority or its mark differ.
+//! The sets of packets are exact ([`lockgate_headers`]); a packet is counted as changed if its class, the
+//! rates of its class, its priority or its mark differ.
 
 mod capture;
 mod keys;
@@ -74,7 +74,12 @@ impl Diff {
         let names = side::names(old, new, &pairs).ok_or(TooMany)?;
         let mut ports = Vec::new();
         for (before, after) in pairs {
-            let matching = tree::Matching::new(&before.tree, &after.tree);
+            let mut matching = tree::Matching::new(&before.tree, &after.tree);
+            if matching.has_open() {
+                for (one, other) in packets::same_packets([old, new], [before, after], &matching, &names)? {
+                    matching.join([&before.tree, &after.tree], one, other);
+                }
+            }
             let packets = packets::changes([old, new], [before, after], &matching, &names)?;
             let diff = PortDiff {
                 port: if before.name == after.name {

@@ -31,9 +31,9 @@
 //! ```
 //!
 //! Features: `results` (default) writes directories of results; `compare` compares variants, `plans` makes
-//! many runs, with a store; `diff` compares policies and scenarios; `threads` makes runs on several threads; `live` makes runs on real packets;
-//! `text` makes digests and tables for terminals. Without `results`, `threads`, `plans` and `live` nothing
-//! needs a thread, a clock or a file, as in a browser.
+//! many runs, with a store; `diff` compares policies and scenarios; `threads` makes runs on several threads;
+//! `live` makes runs on real packets; `text` makes digests and tables for terminals. Without `results`,
+//! `threads`, `plans` and `live` nothing needs a thread, a clock or a file, as in a browser.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "threads")]

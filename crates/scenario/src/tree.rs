@@ -77,8 +77,8 @@ impl QueueTree {
         &self.queues
     }
 
-    /// Returns the tree as classes that sort packets, in the order of its queues. `region` gives the packets of
-    /// a queue's rule, by its index.
+    /// Returns the tree as classes that sort packets, in the order of its queues. `region` gives the packets
+    /// of a queue's rule, by its index.
     pub fn classes(&self, region: &dyn Fn(&Queue, usize) -> Region) -> Vec<Class> {
         let class = |queue: &Queue| {
             let has_choice = queue.children.len() > 1;

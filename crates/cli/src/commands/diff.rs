@@ -66,6 +66,12 @@ pub(crate) fn diff(arguments: &Arguments) -> Result<Exit, Failure> {
 
 impl Input {
     fn read(file: &Path, arguments: &Arguments) -> Result<Self, Failure> {
+        if file.as_os_str() != "-" && !file.exists() {
+            return Err(Failure::usage(
+                format!("cannot read `{}`: there is no such file", file.display()),
+                "name a policy, a scenario, a script or the output of `tc`",
+            ));
+        }
         let (name, text) = tc::text_of(file)?;
         if lockgate_scenario::is_policy(&text) {
             let (origin, embedded) = route::read(file)?;

@@ -1,6 +1,6 @@
 //! Packets that two ports treat differently.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use lockgate_engine::disciplines::{Family, Kind};
 use lockgate_headers::{Field, Packet, Part, Region, Space, TooMany, decisions, difference, joined};
@@ -138,6 +138,45 @@ impl Treatments {
     }
 }
 
+/// Decisions of a port: boxes, and the class at which the way of their packets ends.
+fn list(side: &Side, port: &SidePort, names: &Numbered) -> Vec<(Region, u32)> {
+    decisions(&port.tree.classes(&|queue, rule| side.region(queue, rule, names)))
+}
+
+/// Returns the packets that both sides sort.
+fn space(sides: [&Side; 2]) -> Space {
+    let [old, new] = sides.map(Side::space);
+    if old.parts().len() < new.parts().len() { old } else { new }
+}
+
+/// Returns the classes without a counterpart that take exactly the same packets: an old and a new one each.
+pub(super) fn same_packets(
+    sides: [&Side; 2],
+    [before, after]: [&SidePort; 2],
+    matching: &Matching,
+    names: &Numbered,
+) -> Result<Vec<(usize, usize)>, TooMany> {
+    let count = after.tree.queues().len() as u32;
+    let key = |class: u32| matching.new_of_old[class as usize].map_or(count + class, |new| new as u32);
+    let old: Vec<(Region, u32)> =
+        list(sides[0], before, names).into_iter().map(|(region, class)| (region, key(class))).collect();
+    let parts = difference(&old, &list(sides[1], after, names), &space(sides))?;
+    // All packets of a class without a counterpart are among the parts.
+    let (mut to, mut from): (BTreeMap<u32, BTreeSet<u32>>, BTreeMap<u32, BTreeSet<u32>>) = Default::default();
+    for part in parts {
+        to.entry(part.old).or_default().insert(part.new);
+        from.entry(part.new).or_default().insert(part.old);
+    }
+    let only = |set: &BTreeSet<u32>| set.first().copied().filter(|_| set.len() == 1);
+    let pair = |(old, news): (&u32, &BTreeSet<u32>)| {
+        let (new, index) = (only(news)?, old.checked_sub(count)?);
+        let is_mutual = from.get(&new).and_then(only) == Some(*old);
+        let (index, new) = (index as usize, new as usize);
+        (is_mutual && matching.are_open(index, new)).then_some((index, new))
+    };
+    Ok(to.iter().filter_map(pair).collect())
+}
+
 /// Returns the packets that two ports treat differently.
 pub(super) fn changes(
     sides: [&Side; 2],
@@ -150,9 +189,8 @@ pub(super) fn changes(
     // Classes that belong together have one key.
     let key_of_old = |index: usize| matching.new_of_old[index].unwrap_or(count + index);
     let mut shown: [HashMap<u32, Treatment>; 2] = [HashMap::new(), HashMap::new()];
-    let mut list = |side: usize, port: &SidePort| {
+    let mut numbered = |side: usize, port: &SidePort| {
         let treatments = treatments(port, &matching.paths[side]);
-        let classes = port.tree.classes(&|queue, rule| sides[side].region(queue, rule, names));
         let number = |(region, class): (Region, u32)| {
             let class = class as usize;
             let key = if side == 0 { key_of_old(class) } else { class };
@@ -160,20 +198,18 @@ pub(super) fn changes(
             shown[side].entry(number).or_insert_with(|| treatments[class].clone());
             (region, number)
         };
-        decisions(&classes).into_iter().map(number).collect::<Vec<_>>()
+        list(sides[side], port, names).into_iter().map(number).collect::<Vec<_>>()
     };
-    let (old, new) = (list(0, before), list(1, after));
-    let spaces = sides.map(Side::space);
-    // Of two forms, the packets that both sort.
-    let space = if spaces[0].parts().len() < spaces[1].parts().len() { &spaces[0] } else { &spaces[1] };
-    let parts = difference(&old, &new, space)?;
+    let (old, new) = (numbered(0, before), numbered(1, after));
+    let space = space(sides);
+    let parts = difference(&old, &new, &space)?;
     let mut groups: BTreeMap<(u32, u32), Vec<Part>> = BTreeMap::new();
     for part in parts {
         groups.entry((part.old, part.new)).or_default().push(part);
     }
     let change = |((old, new), parts): ((u32, u32), Vec<Part>)| {
         let is_class = numbers.keys[old as usize] != numbers.keys[new as usize];
-        PacketChange::new([&shown[0][&old], &shown[1][&new]], is_class, joined(parts), names, space)
+        PacketChange::new([&shown[0][&old], &shown[1][&new]], is_class, joined(parts), names, &space)
     };
     Ok(groups.into_iter().filter_map(change).collect())
 }

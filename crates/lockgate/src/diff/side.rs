@@ -122,8 +122,8 @@ pub(super) fn names(old: &Side, new: &Side, pairs: &[(&SidePort, &SidePort)]) ->
     Some(numbered)
 }
 
-/// Returns the ports of both sides that are compared, and those that only one has, in words. Ports of one name
-/// belong together; of sides of two forms, those left over in their order.
+/// Returns the ports of both sides that are compared, and those that only one has, in words. Ports of one
+/// name belong together; of sides of two forms, those left over in their order.
 pub(super) fn pairs<'s>(old: &'s Side, new: &'s Side) -> (Vec<(&'s SidePort, &'s SidePort)>, Vec<String>) {
     let mut pairs = Vec::new();
     let mut after: Vec<&SidePort> = new.ports.iter().collect();

@@ -42,15 +42,30 @@ impl Matching {
         }
         let mut open = vec![(0, 0)];
         while let Some((one, other)) = open.pop() {
-            matching.new_of_old[one] = Some(other);
-            matching.old_of_new[other] = Some(one);
-            if before[one].name != after[other].name {
-                matching.renamed.push((one, other));
-            }
+            matching.join([old, new], one, other);
             open.extend(children([before, after], one, other));
         }
-        matching.renamed.sort_unstable();
         matching
+    }
+
+    /// Makes an old and a new class one.
+    pub(super) fn join(&mut self, [old, new]: [&QueueTree; 2], one: usize, other: usize) {
+        self.new_of_old[one] = Some(other);
+        self.old_of_new[other] = Some(one);
+        if old.queues()[one].name != new.queues()[other].name {
+            self.renamed.push((one, other));
+            self.renamed.sort_unstable();
+        }
+    }
+
+    /// Returns true if both trees have a class that belongs to none of the other.
+    pub(super) fn has_open(&self) -> bool {
+        [&self.new_of_old, &self.old_of_new].iter().all(|side| side.contains(&None))
+    }
+
+    /// Returns true if neither an old nor a new class has one that belongs to it.
+    pub(super) fn are_open(&self, one: usize, other: usize) -> bool {
+        self.new_of_old[one].is_none() && self.old_of_new[other].is_none()
     }
 
     /// Returns the classes with another name, which are the same ones.

@@ -27,8 +27,9 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Creates the runs of two sides, which keep the metrics at the addresses `show`; without any, those of the
-    /// new side's expectations or flows, as far as the old one has them. Returns `None` if it has none of them.
+    /// Creates the runs of two sides, which keep the metrics at the addresses `show`; without any, those of
+    /// the new side's expectations or flows, as far as the old one has them. Returns `None` if it has none of
+    /// them.
     ///
     /// # Errors
     /// If a metric is malformed, or neither has it.

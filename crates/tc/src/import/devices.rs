@@ -191,7 +191,8 @@ pub(crate) fn faults(commands: &Commands) -> Vec<Problem> {
 pub(crate) struct Hidden {
     pub at: Position,
     pub class: Handle,
-    /// Lines of the earlier filters, and their classes; the packets of none of them alone if they are several.
+    /// Lines of the earlier filters, and their classes; the packets of none of them alone if they are
+    /// several.
     pub by: Vec<(u32, Handle)>,
     /// Packets of the filter in words, if they are known.
     pub packets: Option<String>,
