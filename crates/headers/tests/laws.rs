@@ -377,3 +377,16 @@ fn a_tree_sorts_as_its_levels_do() {
     };
     assert_eq!([0, 1, 2, 3, 9, 77].map(at), [5, 3, 4, 5, 2, 2].map(Some));
 }
+
+#[test]
+fn a_gap_in_the_middle_lets_a_rule_match() {
+    let named = |rules: &[(&str, &str, u32)]| {
+        let regions: Vec<Region> = of(rules).into_iter().map(|(region, _)| region).collect();
+        never_matching(&regions, &Space::packets()).into_iter().map(|never| (never.rule, never.by)).collect()
+    };
+    // Lowest, smallest and highest packet of the last rule are taken; ports 4 and 5 are not.
+    let none: Vec<(usize, Vec<usize>)> = named(&[("", "0-3", 1), ("", "6-9", 1), ("", "0-9", 2)]);
+    assert_eq!(none, []);
+    let all = [("10.0.0.0/8", "", 1), ("", "0-4", 1), ("", "5-9", 1), ("", "7-9", 1), ("", "0-9", 2)];
+    assert_eq!(named(&all), [(3, vec![2]), (4, vec![1, 2])], "the fewest rules that are enough");
+}
