@@ -18,6 +18,13 @@ class FlowMetrics(Measured):
         return self._distribution("owd")
 
     @property
+    def owd.bound(self) -> float | None:
+        """Bound on the one-way delay that `lockgate prove` derives: it holds for all traffic within the
+        envelopes, whatever the run; none for TCP, and where no theorem is known (Le Boudec and Thiran,
+        Network Calculus, 2001), in seconds."""
+        return self._value("owd.bound")
+
+    @property
     def queueing(self) -> Distribution:
         """The part of the one-way delay spent waiting in queues (RFC 7679), in seconds."""
         return self._distribution("queueing")

@@ -50,11 +50,11 @@ pub struct Step {
     pub node: usize,
     /// Theorem of the delay.
     pub theorem: Theorem,
-    /// What the flow brings, in frame bits.
+    /// Arrival curve of the flow here, in frame bits.
     pub arrival: Option<Arrival>,
-    /// What its queue receives, in work.
+    /// Arrival curve of all that its queue receives, in work.
     pub received: Option<Arrival>,
-    /// What its queue is guaranteed, in work.
+    /// Service curve that its queue is guaranteed, in work.
     pub service: Option<Service>,
     /// Delay at the server without propagation, in seconds, or why there is no bound.
     pub delay: Result<Exact, String>,
@@ -67,7 +67,8 @@ pub struct QueueBound {
     pub server: usize,
     /// Index of the queue.
     pub node: usize,
-    /// Backlog in frame bits with the packet in service: a buffer of it never drops. Or why there is no bound.
+    /// Backlog in frame bits with the packet in service: a buffer of it never drops. Or why there is no
+    /// bound.
     pub backlog: Result<Exact, String>,
     /// Largest delay of its flows in seconds.
     pub delay: Result<Exact, String>,
@@ -88,17 +89,17 @@ struct Leaf {
 /// State of the analysis.
 struct State<'a> {
     network: &'a Network,
-    /// What each flow brings to the server it is at.
+    /// Arrival curve of each flow at the server it is at.
     arrivals: Vec<Option<Arrival>>,
     steps: Vec<Vec<Step>>,
-    /// What each server leaves a flow, in frame bits, or its delay; by flow.
+    /// Service that each server leaves a flow, in frame bits, or its delay; by flow.
     left: Vec<Vec<Left>>,
     queues: Vec<QueueBound>,
     /// Flows at each server, with the index of the hop.
     at: Vec<Vec<(usize, usize)>>,
 }
 
-/// What a server leaves a flow.
+/// Service that a server leaves a flow.
 enum Left {
     /// A service of its own, in frame bits, with the longest packet and the shortest's gain at line speed.
     Service {
@@ -510,8 +511,8 @@ fn wait_for_tokens(exceeding: &Arrival, rate: &Exact) -> Option<Exact> {
 }
 
 /// Returns the time by which all deadlines must move so that every packet meets them; negative if there is
-/// time to spare. Classes have deadlines, arrivals and longest packets; `ring`: work below the scheduler, which
-/// may block whatever its deadline.
+/// time to spare. Classes have deadlines, arrivals and longest packets; `ring`: work below the scheduler,
+/// which may block whatever its deadline.
 fn lateness(classes: &[(Exact, Arrival, Exact)], rate: &Exact, ring: Option<&Exact>) -> Option<Exact> {
     let long_run = classes.iter().fold(zero(), |sum, (_, arrival, _)| sum + arrival.rate());
     if long_run > *rate {

@@ -4,9 +4,9 @@
 //! wait; and `fresh`, the least work for packets that arrive after its queue was last empty. A packet of its
 //! own may be in service at that time, and counts as served only in the first.
 //!
-//! Differs: a child of `drr` and `wrr` leaves the round when its last packet *begins* its service, and rejoins
-//! at the end. So the packet in service at the start is extra work, unlike in the sources, whose rounds block
-//! until a packet has been sent.
+//! Differs: a child of `drr` and `wrr` leaves the round when its last packet *begins* its service, and
+//! rejoins at the end. So the packet in service at the start is extra work, unlike in the sources, whose
+//! rounds block until a packet has been sent.
 
 use crate::arrival::{Arrival, Line};
 use crate::exact::{Exact, ratio, zero};
@@ -22,7 +22,7 @@ pub(crate) struct Visitor<'a> {
     pub(crate) hop: &'a Hop,
     /// Most work of a frame bit: of the flow, or of all flows here where rounds count frame bits.
     pub(crate) factor: Exact,
-    /// What it brings, in frame bits; `None` without bound.
+    /// Arrival curve of what it brings, in frame bits; `None` without bound.
     pub(crate) arrival: Option<Arrival>,
     /// Index of the server it comes from, with the most work here of a unit of work there.
     pub(crate) from: Option<(usize, Exact)>,
@@ -39,7 +39,7 @@ pub(crate) struct Place<'a> {
     children: Vec<Vec<usize>>,
 }
 
-/// What a queue gets from those above it.
+/// Service that a queue gets from those above it.
 pub(crate) struct Offer {
     pub(crate) lasting: Service,
     pub(crate) fresh: Service,
@@ -63,11 +63,12 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Returns the longest time until a packet of `length` begins, of what arrives within `arrival`, whose rate is
-    /// no more than the child's.
+    /// Returns the longest time until a packet of `length` begins, of what arrives within `arrival`, whose
+    /// rate is no more than the child's.
     ///
-    /// The time after which so much is served has a step at the end of each turn. It is the longest at a breakpoint
-    /// of the arrivals, or at the first or last step of a piece of them: between, steps lie on a line.
+    /// The time after which so much is served has a step at the end of each turn. It is the longest at a
+    /// breakpoint of the arrivals, or at the first or last step of a piece of them: between, steps lie on a
+    /// line.
     pub(crate) fn wait(&self, arrival: &Arrival, length: &Exact) -> Exact {
         let begins = |t: &Exact, ahead: &Exact| {
             let turns = ((ahead + &self.carried) / &self.turn).floor();
@@ -147,8 +148,8 @@ impl<'a> Place<'a> {
         all.map(|visitor| visitor.hop.longest.clone()).max().unwrap_or_else(zero)
     }
 
-    /// Returns what these flows bring together, in work: each within its own curve, those from one line within
-    /// what a line carries, those of one policer within its buckets. `None` without bound.
+    /// Returns what these flows bring together, in work: each within its own curve, those from one line
+    /// within what a line carries, those of one policer within its buckets. `None` without bound.
     pub(crate) fn arrivals(&self, visitors: &[&Visitor<'_>]) -> Option<Arrival> {
         let mut leaves: Vec<usize> = visitors.iter().map(|visitor| visitor.hop.node).collect();
         leaves.sort_unstable();

@@ -53,8 +53,8 @@ fn delays(servers: Vec<Server>, flows: Vec<Flow>) -> Vec<Result<Exact, String>> 
 
 #[test]
 fn a_variable_bit_rate_flow_has_the_bounds_of_le_boudec_and_thiran() {
-    // Section 1.4.3: T-SPEC (p = 10, M = 1, r = 2, b = 9) into rate 5 after 3: d = (M + (b-M)/(p-r) (p-R))/R + T,
-    // and as the burst has ended before T, v = b + r T.
+    // Section 1.4.3: T-SPEC (p = 10, M = 1, r = 2, b = 9) into rate 5 after 3: d = (M + (b-M)/(p-r)
+    // (p-R))/R + T, and as the burst has ended before T, v = b + r T.
     let arrival = Arrival::new(vec![line(1, 10), line(9, 2)]).expect("lines");
     let service = Service::rate_latency(ratio(5, 1), ratio(3, 1));
     assert_eq!(service.delay(&arrival), Some(ratio(6, 5) + ratio(3, 1)));
@@ -103,7 +103,8 @@ fn fifo_is_the_sum_of_the_bursts_and_line_shaping_spares_the_second() {
 
 #[test]
 fn a_priority_class_waits_for_one_packet_and_for_those_above() {
-    // 10 Mbit/s. High: 2 packets of 1000 bits, 1 Mbit/s. Middle: 1 packet of 2000 bits, 2 Mbit/s. Low: 12000 bits.
+    // 10 Mbit/s. High: 2 packets of 1000 bits, 1 Mbit/s. Middle: 1 packet of 2000 bits, 2 Mbit/s. Low:
+    // 12000 bits.
     let kind = Kind::Priority(Vec::new());
     let flows = vec![
         flow(1000, &[line(2000, 1_000_000)], &[(0, 1)]),
@@ -121,8 +122,8 @@ fn a_priority_class_waits_for_one_packet_and_for_those_above() {
 
 #[test]
 fn deficit_rounds_withhold_the_quanta_and_deficits_of_the_others() {
-    // Boyer, Stea and Mangoua Sofack: three equal quanta of 4000 bits, packets of up to 4000, at 12 kbit/s. All
-    // packets are as long as the quantum: no deficit is left over.
+    // Boyer, Stea and Mangoua Sofack: three equal quanta of 4000 bits, packets of up to 4000, at 12 kbit/s.
+    // All packets are as long as the quantum: no deficit is left over.
     let kind = |quanta: [u64; 3]| Kind::DeficitRounds(quanta.iter().map(|bits| ratio(*bits, 1)).collect());
     let flows =
         |burst| (1..=3).map(|node| flow(4000, &[line(burst, 1000)], &[(0, node)])).collect::<Vec<_>>();
@@ -132,12 +133,13 @@ fn deficit_rounds_withhold_the_quanta_and_deficits_of_the_others() {
     // Two packets: another round.
     let bounds = delays(vec![server(12_000, kind([4000; 3]), 3)], flows(8000));
     assert_eq!(bounds[0], Ok(ratio(28_000, 12_000)));
-    // Quanta of 5000: up to 3000 bits are left over, as packets and quanta are multiples of 1000. Before the first
-    // packet, twice 5000 + 3000 and the packet in service: 4000 at most.
+    // Quanta of 5000: up to 3000 bits are left over, as packets and quanta are multiples of 1000. Before
+    // the first packet, twice 5000 + 3000 and the packet in service: 4000 at most.
     let bounds = delays(vec![server(12_000, kind([5000; 3]), 3)], flows(4000));
     let first = ratio(2 * 8000 + 4000, 1);
     assert_eq!(bounds[0], Ok((&first + ratio(4000, 1)) / ratio(12_000, 1)), "before the packet, and itself");
-    // Two packets: the first may cost a turn, as the deficit left over is short of it. The second has the line.
+    // Two packets: the first may cost a turn, as the deficit left over is short of it. The second has the
+    // line.
     let bounds = delays(vec![server(12_000, kind([5000; 3]), 3)], flows(8000));
     assert_eq!(bounds[0], Ok((first + ratio(4000 + 10_000 + 4000, 1)) / ratio(12_000, 1)));
 }
@@ -173,7 +175,8 @@ fn deadlines_are_met_as_far_as_all_fit() {
 
 #[test]
 fn a_shaper_adds_the_wait_for_tokens_and_a_policer_lowers_the_burst() {
-    // 6000 bits at once through a bucket of 2000 bits and 1000 bit/s, then 8000 bit/s: 4 s for tokens, then 1000 bits.
+    // 6000 bits at once through a bucket of 2000 bits and 1000 bit/s, then 8000 bit/s: 4 s for tokens, then
+    // 1000 bits.
     let bucket = || vec![Bucket { burst: ratio(2000, 1), rate: ratio(1000, 1), granted: ratio(1000, 1) }];
     let flows = || vec![flow(1000, &[line(6000, 500)], &[(0, 0), (1, 0)])];
     let servers = |kind| vec![server(8000, kind, 0), server(8000, Kind::Fifo, 0)];

@@ -5,12 +5,12 @@
 //!    greedy, synchronised, one packet ahead, on and off        a random search beside, with as many runs
 //! ```
 //!
-//! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that is not in a group and has an
-//! envelope, stated or derived. All other traffic stays. The search is deterministic by its seed if it is
-//! bounded by runs: each generation is made from the last one alone, whatever the threads.
+//! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that is not in a group and has
+//! an envelope, stated or derived. All other traffic stays. The search is deterministic by its seed if it
+//! is bounded by runs: each generation is made from the last one alone, whatever the threads.
 //!
-//! What is found is a lower bound of the worst; [`prove`](crate::proof::prove) has an upper one. *Not found* is
-//! effort, never safety.
+//! What is found is a lower bound of the worst; [`prove`](crate::proof::prove) has an upper one. *Not
+//! found* is effort, never safety.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -319,8 +319,8 @@ impl<'a> Range<'a> {
         packets
     }
 
-    /// Returns genomes that theory names: the worst traffic of FIFO, priority, rounds and of what has times of its
-    /// own.
+    /// Returns genomes that theory names: the worst traffic of FIFO, priority, rounds and of what has times
+    /// of its own.
     fn seeds(&self) -> Vec<Genome> {
         let target = |weapon: &Weapon| {
             let name = &self.scenario.flows[weapon.flow].name;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A bound includes what a simulation has: store and forward, propagation, the overhead of frames, device
-//! rings, a port's own rate, processors of routers, rounding to picoseconds. What has no theorem has no bound,
-//! and a reason.
+//! rings, a port's own rate, processors of routers, rounding to picoseconds. What has no theorem has no
+//! bound, and a reason.
 
 mod network;
 mod queues;
@@ -110,8 +110,8 @@ pub fn too_large(scenario: &Scenario) -> Option<String> {
         .then(|| format!("a proof has at most {MOST_QUEUES} queues a port, and here are {queues}"))
 }
 
-/// Adds the bounds of the flows to the summary of runs, if an expectation or a caller asks for one, or the file
-/// states an envelope.
+/// Adds the bounds of the flows to the summary of runs, if an expectation or a caller asks for one, or the
+/// file states an envelope.
 ///
 /// A flow that sends more than the envelope that its file states, in one of the runs, has no bound.
 pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
@@ -137,7 +137,8 @@ pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
     }
 }
 
-/// Says how a flow exceeds its stated envelope in the run with `seed`. Reading the file has said so of seed 1.
+/// Says how a flow exceeds its stated envelope in the run with `seed`. Reading the file has said so of seed
+/// 1.
 pub(crate) fn excess(scenario: &Scenario, index: usize, seed: Seed) -> Option<String> {
     let flow = &scenario.flows[index];
     let envelope = flow.envelope.as_ref().filter(|_| flow.transport == Transport::Udp)?;

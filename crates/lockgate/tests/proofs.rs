@@ -39,12 +39,17 @@ fn capture(packets: &[(u64, u32)]) -> Arc<[u8]> {
 
 /// Returns the delay of each flow that a run had at most, with its bound.
 fn held(text: &str, files: &Files) -> Vec<(String, f64, Result<f64, String>)> {
-    let scenario: Scenario = lockgate::read_text(text, "law", files, &[]).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
+    let scenario: Scenario =
+        lockgate::read_text(text, "law", files, &[]).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
     let found = proof::prove(&scenario);
     let options = Options { seeds: vec![Seed(1)], threads: Some(1), ..Options::default() };
     let runs = lockgate::run(&scenario, &options).expect("a run");
     let summary = lockgate::summarise(&scenario, &runs.recordings).expect("a summary");
-    assert!(!summary.warnings.iter().any(|warning| warning.contains("envelope")), "{:?}\n{text}", summary.warnings);
+    assert!(
+        !summary.warnings.iter().any(|warning| warning.contains("envelope")),
+        "{:?}\n{text}",
+        summary.warnings
+    );
     let of = |(index, flow): (usize, &lockgate_scenario::Flow)| {
         let bound = found.delay(index).map(lockgate_calculus::to_f64).map_err(str::to_owned);
         let results = &summary.flows[&flow.name];
@@ -115,8 +120,13 @@ const KINDS: [(&str, &str); 18] = [
 ];
 
 fn leaf(text: &mut String, port: &str, name: &str, share: &str, flows: &[String]) {
-    let rules = if flows.is_empty() { String::new() } else { format!(", match = [{{ flow = [{}] }}]", flows.join(", ")) };
-    writeln!(text, "port.\"{port}\".queue.{name} = {{ kind = \"fifo\", limit = \"100000p\"{share}{rules} }}").expect("a string");
+    let rules = if flows.is_empty() {
+        String::new()
+    } else {
+        format!(", match = [{{ flow = [{}] }}]", flows.join(", "))
+    };
+    writeln!(text, "port.\"{port}\".queue.{name} = {{ kind = \"fifo\", limit = \"100000p\"{share}{rules} }}")
+        .expect("a string");
 }
 
 /// Adds a port with random queues for these flows.
@@ -132,12 +142,20 @@ fn port(text: &mut String, dice: &mut Dice, port: &str, rate: u64, flows: usize)
     }
     match kind {
         "tbf" => {
-            let rate = [1_000_000, 2_000_000, 4_000_000, 8_000_000].into_iter().rev().find(|one| *one <= rate).unwrap_or(1_000_000);
-            *text += &queue("top", &format!("kind = \"tbf\", rate = \"{rate}bit\", burst = \"4kB\", limit = \"10000000B\""));
+            let rate = [1_000_000, 2_000_000, 4_000_000, 8_000_000]
+                .into_iter()
+                .rev()
+                .find(|one| *one <= rate)
+                .unwrap_or(1_000_000);
+            *text += &queue(
+                "top",
+                &format!("kind = \"tbf\", rate = \"{rate}bit\", burst = \"4kB\", limit = \"10000000B\""),
+            );
             return;
         }
         "policer" => {
-            *text += &queue("top", "kind = \"policer\", rate = \"1mbit\", burst = \"6kB\", limit = \"100000p\"");
+            *text +=
+                &queue("top", "kind = \"policer\", rate = \"1mbit\", burst = \"6kB\", limit = \"100000p\"");
             return;
         }
         "fifo" | "lis" | "nfs" => {
@@ -245,7 +263,10 @@ fn no_packet_is_later_than_its_bound() {
                 Ok(bound) => {
                     bounded += 1;
                     closest = closest.max(longest / bound);
-                    assert!(longest <= bound * (1.0 + 1e-9), "{flow}: {longest} s, beyond its bound of {bound} s\n{text}");
+                    assert!(
+                        longest <= bound * (1.0 + 1e-9),
+                        "{flow}: {longest} s, beyond its bound of {bound} s\n{text}"
+                    );
                 }
                 Err(why) => *reasons.entry(why).or_default() += 1,
             }
@@ -256,7 +277,8 @@ fn no_packet_is_later_than_its_bound() {
 }
 
 /// One line of 8 Mbit/s, so that a byte takes a microsecond.
-const LINE: &str = "duration = \"1s\"\nnode.a = {}\nnode.b = {}\nlink.l = { between = [\"a\", \"b\"], rate = \"8mbit\" }\n";
+const LINE: &str =
+    "duration = \"1s\"\nnode.a = {}\nnode.b = {}\nlink.l = { between = [\"a\", \"b\"], rate = \"8mbit\" }\n";
 
 /// Returns how near the run comes to the bound of `flow`.
 fn tightness(queues: &str, flows: &[(&str, &str, Vec<(u64, u32)>)], flow: &str) -> f64 {
@@ -279,7 +301,11 @@ fn the_worst_traffic_comes_close_to_the_bound() {
     // FIFO: all bursts at once.
     let burst = |at: u64, count: usize, length: u32| vec![(at, length); count];
     let envelope = "rate = \"1mbit\", burst = \"4kB\", longest = \"1000B\"";
-    let flows = [("x", envelope, burst(0, 4, 1000)), ("y", envelope, burst(0, 4, 1000)), ("z", envelope, burst(0, 4, 1000))];
+    let flows = [
+        ("x", envelope, burst(0, 4, 1000)),
+        ("y", envelope, burst(0, 4, 1000)),
+        ("z", envelope, burst(0, 4, 1000)),
+    ];
     assert!(tightness("", &flows, "z") > 0.999);
     // Priority: the longest low packet begins just before all others come, and high ones go on coming.
     let queues = "port.\"a:b\".queue.top = { kind = \"prio\", children = [\"h\", \"m\", \"l\"] }\n\
@@ -292,7 +318,11 @@ fn the_worst_traffic_comes_close_to_the_bound() {
     let flows = [
         ("low", "rate = \"1mbit\", burst = \"1500B\", longest = \"1500B\"", burst(0, 1, 1500)),
         ("high", "rate = \"2mbit\", burst = \"2kB\", longest = \"500B\"", high),
-        ("middle", "rate = \"1mbit\", burst = \"6kB\", shortest = \"1000B\", longest = \"1000B\"", burst(1, 6, 1000)),
+        (
+            "middle",
+            "rate = \"1mbit\", burst = \"6kB\", shortest = \"1000B\", longest = \"1000B\"",
+            burst(1, 6, 1000),
+        ),
     ];
     assert!(tightness(queues, &flows, "middle") > 0.95, "{}", tightness(queues, &flows, "middle"));
     // Deficit round robin: the other's last packet is in service, and it has rejoined the round before.
@@ -302,7 +332,11 @@ fn the_worst_traffic_comes_close_to_the_bound() {
     let mut other = burst(0, 1, 1000);
     other.extend(burst(1, 400, 1000));
     let flows = [
-        ("own", "rate = \"400kbit\", burst = \"40kB\", shortest = \"100B\", longest = \"100B\"", burst(2, 400, 100)),
+        (
+            "own",
+            "rate = \"400kbit\", burst = \"40kB\", shortest = \"100B\", longest = \"100B\"",
+            burst(2, 400, 100),
+        ),
         ("other", "rate = \"2mbit\", burst = \"401kB\", shortest = \"1000B\", longest = \"1000B\"", other),
     ];
     assert!(tightness(queues, &flows, "own") > 0.95, "{}", tightness(queues, &flows, "own"));
@@ -317,12 +351,16 @@ fn an_expectation_is_proven_or_says_why_not() {
         flow.call = { from = \"a\", to = \"b\", profile = \"g711\" }\n\
         flow.bulk = { from = \"a\", to = \"b\", transport = \"tcp\", bytes = \"unlimited\" }\n";
     let judged = |expects: &str| {
-        let scenario = lockgate::read_text(&format!("{text}{expects}"), "proven", &Files::new(), &[]).expect("a scenario");
+        let scenario = lockgate::read_text(&format!("{text}{expects}"), "proven", &Files::new(), &[])
+            .expect("a scenario");
         let runs = lockgate::run(&scenario, &Options::default()).expect("a run");
         lockgate::summarise(&scenario, &runs.recordings).expect("a summary").expect
     };
-    // A full segment, with all its options, and the call's own packet: 1542 + 214 bytes at 10 Mbit/s, and 1 ms.
-    let expect = |flow: &str, limit: &str| format!("[[expect]]\nthat = \"flow.{flow}.owd.max\"\nat_most = \"{limit}\"\nproven = true\n");
+    // A full segment, with all its options, and the call's own packet: 1542 + 214 bytes at 10 Mbit/s, and 1
+    // ms.
+    let expect = |flow: &str, limit: &str| {
+        format!("[[expect]]\nthat = \"flow.{flow}.owd.max\"\nat_most = \"{limit}\"\nproven = true\n")
+    };
     let held = judged(&expect("call", "2.405ms"));
     assert!(held[0].holds, "{held:?}");
     assert_eq!(held[0].that, "flow.call.owd.bound");
@@ -342,7 +380,11 @@ fn bad_envelopes_are_errors_with_their_place() {
         )
     };
     for (envelope, at, expected) in [
-        ("{ rate = \"1mbit\", burst = \"999B\" }", "\"999B\"", "the burst of 999B does not hold a packet of 1kB"),
+        (
+            "{ rate = \"1mbit\", burst = \"999B\" }",
+            "\"999B\"",
+            "the burst of 999B does not hold a packet of 1kB",
+        ),
         ("{ rate = \"11mbit\", burst = \"1kB\" }", "\"11mbit\"", "`link.l` carries 10mbit"),
         ("{}", "{}", "no token bucket"),
         ("{ rate = \"1mbit\" }", "\"1mbit\"", "`rate` of an envelope needs `burst`"),
@@ -353,7 +395,8 @@ fn bad_envelopes_are_errors_with_their_place() {
         let why = lockgate::read_text(&text, "bad", &Files::new(), &[]).expect_err(envelope);
         let lockgate::Error::Scenario(problems) = why else { panic!("{why:?}") };
         let said = problems.to_string();
-        let (message, span) = problems.iter().map(|one| (one.message().to_owned(), one.span())).next().expect("one");
+        let (message, span) =
+            problems.iter().map(|one| (one.message().to_owned(), one.span())).next().expect("one");
         assert!(message.contains(expected) || said.contains(expected), "{envelope}: {said}");
         let span = span.expect("a place");
         assert_eq!(&text[span], at, "{envelope}: {said}");
@@ -361,7 +404,11 @@ fn bad_envelopes_are_errors_with_their_place() {
     // More than it states: a warning, and no proof of the flow.
     let text = text("{ rate = \"900kbit\", burst = \"1kB\" }");
     let scenario = lockgate::read_text(&text, "more", &Files::new(), &[]).expect("a scenario");
-    assert!(scenario.warnings.iter().any(|one| one.message().contains("sends more than its envelope")), "{:?}", scenario.warnings);
+    assert!(
+        scenario.warnings.iter().any(|one| one.message().contains("sends more than its envelope")),
+        "{:?}",
+        scenario.warnings
+    );
     let runs = lockgate::run(&scenario, &Options::default()).expect("a run");
     let summary = lockgate::summarise(&scenario, &runs.recordings).expect("a summary");
     assert!(summary.flows["f"].no_bound.as_ref().is_some_and(|why| why.starts_with("sends more")));

@@ -58,7 +58,7 @@ fn property(metric: &Metric) -> String {
     let text = format!("{first}{}{source}{unit}.", letters.as_str());
     format!(
         "\n    @property\n    def {}(self) -> {of}:\n        \"\"\"{}\"\"\"\n        return self.{read}(\"{}\")\n",
-        metric.name,
+        metric.name.replace('.', "_"),
         wrapped(&text),
         metric.name
     )

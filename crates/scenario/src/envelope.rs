@@ -32,7 +32,7 @@ pub struct TokenBucket {
     pub burst: Bytes,
 }
 
-/// What a flow sends at most.
+/// Limits on what a flow sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     /// Token buckets, which all hold; at least one.
@@ -102,7 +102,7 @@ impl Flow {
     /// The reason why it has none.
     pub fn envelope(&self, end: Duration) -> Result<Envelope, String> {
         if let Some(envelope) = &self.envelope {
-            return Ok(envelope.clone());
+            return Ok(Envelope::clone(envelope));
         }
         let mut envelope = derived(&self.traffic.config, || self.emissions(Seed(1), end))?;
         // A limit on all that it sends is a bucket that never fills.

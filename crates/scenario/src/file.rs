@@ -497,10 +497,10 @@ pub(crate) struct FlowTable {
     /// age from it.
     #[serde(default)]
     pub(crate) initial_sequence: Option<InitialSequence>,
-    /// What the flow may send at most, for proofs (`lockgate prove`); by default derived from its traffic, if
+    /// Envelope of what it may send, for proofs (`lockgate prove`); by default derived from its traffic, if
     /// that has such a limit.
     #[serde(default)]
-    pub(crate) envelope: Option<EnvelopeTable>,
+    pub(crate) envelope: Option<Box<EnvelopeTable>>,
     /// Source port; by default one from 49152 on. The members of a group count up from it.
     #[serde(default)]
     pub(crate) source_port: Option<u16>,
@@ -540,8 +540,8 @@ pub(crate) struct FlowTable {
     pub(crate) count: Option<u32>,
 }
 
-/// What a flow may send at most: in any interval of length t, `burst + rate * t` bytes of frames. Traffic that
-/// sends more is reported.
+/// Envelope of a flow: in any interval of length t it sends at most `burst + rate * t` bytes of frames.
+/// Traffic that sends more is reported.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EnvelopeTable {
@@ -623,7 +623,8 @@ pub(crate) struct ExpectTable {
     #[schemars(schema_with = "grades")]
     pub(crate) grade: Option<Grade>,
     /// If true, the delay must be proven to satisfy the bound for all traffic within the envelopes
-    /// (`lockgate prove`), not only measured. The metric is a one-way delay of flows, such as `flow.call.owd.max`.
+    /// (`lockgate prove`), not only measured. The metric is a one-way delay of flows, such as
+    /// `flow.call.owd.max`.
     #[serde(default)]
     pub(crate) proven: bool,
 }

@@ -267,6 +267,8 @@ grade?: Grade | null,
 /** Flows or queues that satisfy the bounds, if the address stands for several; absent for one. Of several
  * runs, those of the run in which the smallest share does. `value` is that of the member that decides. */
 members?: MembersHeld | null,
+/** Reason why the bound on the delay that it judges cannot be proven; absent otherwise. */
+no_bound?: string | null,
 /** Value of the metric; of several runs, their mean; `null` if one of them observed nothing. */
 value: number | null,
 /** Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -431,6 +433,11 @@ loss_ratio: number | null,
 reordered_ratio: number | null,
 /** One-way delay (RFC 7679), in seconds. */
 owd_s: Distribution,
+/** Bound on the one-way delay that network calculus proves for all traffic within the envelopes, in
+ * seconds; absent without one. */
+owd_bound_s?: number | null,
+/** Reason why there is no such bound; absent with one, and if none was sought. */
+no_bound?: string | null,
 /** Part of the one-way delay spent waiting in queues, in seconds. */
 queueing_s: Distribution,
 /** Part of the one-way delay spent in transmission on links and in service at routers, in seconds. */

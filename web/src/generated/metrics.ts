@@ -11,6 +11,7 @@ export const METRICS: readonly (readonly [name: string, about: string, unit: str
   ["ps_fct", "group", "s"],
   ["slowdown", "group", ""],
   ["owd", "flow", "s"],
+  ["owd.bound", "flow", "s"],
   ["queueing", "flow", "s"],
   ["serialisation", "flow", "s"],
   ["propagation", "flow", "s"],

@@ -186,7 +186,8 @@ impl Builder<'_> {
         self.nodes.push(vec![0]);
     }
 
-    /// Returns the work of a frame at a place: bits of a line, seconds of a processor or of a port's own rate.
+    /// Returns the work of a frame at a place: bits of a line, seconds of a processor or of a port's own
+    /// rate.
     fn work(&self, place: Place, frame: Bytes) -> Exact {
         match place {
             Place::Port(port) => {

@@ -23,7 +23,7 @@ impl Checker<'_> {
         transport: Transport,
         traffic: &Traffic,
     ) -> Option<Envelope> {
-        let table = flow.envelope.as_ref()?;
+        let table = flow.envelope.as_deref()?;
         let at = |key: &str| place.inner("envelope", key);
         let noted = self.problems.len();
         if transport != Transport::Udp {

@@ -416,7 +416,10 @@ impl Checker<'_> {
             }
         });
         let mark = table.mark.map_or(0, |mark| mark.value);
-        let envelope = traffic.as_ref().and_then(|traffic| self.envelope(&table, place, transport, traffic));
+        let envelope = traffic
+            .as_ref()
+            .and_then(|traffic| self.envelope(&table, place, transport, traffic))
+            .map(Arc::new);
         let flow = ends.zip(fields).zip(traffic).map(|(([from, to], fields), traffic)| Flow {
             name: name.to_owned(),
             from,

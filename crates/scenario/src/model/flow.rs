@@ -1,5 +1,7 @@
 //! Flows and their transports.
 
+use std::sync::Arc;
+
 use lockgate_engine::classify::Fields;
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_traffic::Law;
@@ -44,8 +46,8 @@ pub struct Flow {
     pub echo: bool,
     /// Codec, if the flow is one direction of a call.
     pub voice: Option<Codec>,
-    /// What it sends at most, if the file states it.
-    pub envelope: Option<Envelope>,
+    /// Envelope of what it sends, if the file states it.
+    pub envelope: Option<Arc<Envelope>>,
 }
 
 /// Transport of a flow.
