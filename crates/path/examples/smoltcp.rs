@@ -1,4 +1,5 @@
-//! TCP for small devices (`smoltcp`) over 10 Mbit/s and 40 ms there and back, by its three congestion controls.
+//! TCP for small devices (`smoltcp`) over 10 Mbit/s and 40 ms there and back, by its three congestion
+//! controls.
 //!
 //! ```text
 //! cargo run --release -p lockgate-path --example smoltcp

@@ -161,8 +161,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Reads an IPv4 or IPv6 packet: code points, addresses, ports and TCP fields are those of its headers. On
-    /// the line it has 14 bytes more (Ethernet). A mark is written into it.
+    /// Reads an IPv4 or IPv6 packet: code points, addresses, ports and TCP fields are those of its headers.
+    /// On the line it has 14 bytes more (Ethernet). A mark is written into it.
     ///
     /// # Errors
     /// If it is neither, or is cut off within its IP header.

@@ -1,13 +1,13 @@
 //! A network between two ends, as an object: real queues, exact time, no I/O.
 //!
 //! ```text
-//! your stack --send(now, end, bytes, ecn, dscp)-->  queue -> line -> queue -> ...  --receive(until)--> your stack
-//!                                                     ^ cross traffic, TCP flows, changes of the scenario
+//! your stack --send(now, end, bytes, ecn, dscp)--> queue -> line -> ... --receive(until)--> your stack
+//!                                                    ^ cross traffic, TCP flows, changes
 //! ```
 //!
-//! A [`Path`] is the simulator of Lockgate whose hosts are your code. It has no thread, no clock, no socket and
-//! no async runtime: the caller passes the time. The same calls with the same seed give the same bytes on any
-//! machine.
+//! A [`Path`] is the simulator of Lockgate whose hosts are your code. It has no thread, no clock, no socket
+//! and no async runtime: the caller passes the time. The same calls with the same seed give the same bytes on
+//! any machine.
 //!
 //! ```
 //! use lockgate_path::{Dscp, Duration, Ecn, Instant, Path};
@@ -26,10 +26,10 @@
 //!
 //! # Time
 //!
-//! An [`Instant`] is picoseconds since the start of the path. It never goes backwards: a call with a time before
-//! the latest one is an error. [`receive`](Path::receive) advances the path to the next arrival, at the latest
-//! to the time given; [`next`](Path::next) says when something happens next. So a test is a loop over the
-//! earliest of three times: the stack's timer on each side, and the path.
+//! An [`Instant`] is picoseconds since the start of the path. It never goes backwards: a call with a time
+//! before the latest one is an error. [`receive`](Path::receive) advances the path to the next arrival, at
+//! the latest to the time given; [`next`](Path::next) says when something happens next. So a test is a loop
+//! over the earliest of three times: the stack's timer on each side, and the path.
 //!
 //! An arrival should be answered before the next call of `receive`: what the end sends at the instant of the
 //! arrival then enters the network before any other event, as the answer of a host does.
@@ -63,8 +63,8 @@ pub fn since_start(elapsed: core::time::Duration) -> Instant {
         + Duration::from_picos(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX).saturating_mul(1000))
 }
 
-/// Returns the time from the start of a path to `at`, in whole nanoseconds rounded up: a timer set to it is not
-/// early.
+/// Returns the time from the start of a path to `at`, in whole nanoseconds rounded up: a timer set to it is
+/// not early.
 pub fn elapsed(at: Instant) -> core::time::Duration {
     core::time::Duration::from_nanos(at.as_picos().div_ceil(1000))
 }

@@ -163,8 +163,8 @@ impl Path {
         Ok([End(index as u32), End(index as u32 ^ 1)])
     }
 
-    /// Sends a datagram at `now`. Everything that happens in the network before that time has happened when it
-    /// returns.
+    /// Sends a datagram at `now`. Everything that happens in the network before that time has happened when
+    /// it returns.
     ///
     /// # Errors
     /// If `now` is in the past, if the path has ended, or if there is no such end. Nothing is sent then.
@@ -206,8 +206,8 @@ impl Path {
     }
 
     /// Advances the path to the next arrival at any end, at the latest to `until`. [`now`](Self::now) is the
-    /// time of the arrival then, or `until` if there is none. `until` may be any time from now on: the caller's
-    /// next timer, or [`Instant::NEVER`] for the next arrival at all.
+    /// time of the arrival then, or `until` if there is none. `until` may be any time from now on: the
+    /// caller's next timer, or [`Instant::NEVER`] for the next arrival at all.
     ///
     /// # Errors
     /// If `until` is in the past.

@@ -1,15 +1,15 @@
 //! Outside hosts: the ends of flows whose packets a program outside the run sends and receives.
 //!
 //! ```text
-//! program --send--> [ slab: data, fields ]   Header::payload = slot --> network --> [ arrivals ] --receive--> program
+//! program --send--> [ slab: data, fields ] --slot in Header::payload--> network --> [ arrivals ] --> program
 //!                     '-- a packet that is lost frees its slot
 //! ```
 //!
-//! An outside host acts where the host or the source acts whose place it takes: at one instant after links and
-//! routers, in the order of the flows ([`network`](crate::network)). It answers an arrival at once, before any
-//! other event, if the program sends at the instant of the arrival that it has just received. So a program
-//! that does what a simulated host does sends the same packets at the same times, and the run has the same
-//! events in the same order.
+//! An outside host acts where the host or the source acts whose place it takes: at one instant after links
+//! and routers, in the order of the flows ([`network`](crate::network)). It answers an arrival at once,
+//! before any other event, if the program sends at the instant of the arrival that it has just received. So a
+//! program that does what a simulated host does sends the same packets at the same times, and the run has the
+//! same events in the same order.
 
 use std::collections::VecDeque;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant as StdInstant;
 
-use lockgate_path::{Instant, Path};
+use lockgate_path::{End, Instant, Path};
 use quinn_proto::{ClientConfig, Dir, Event, ServerConfig, StreamEvent, StreamId, TransportConfig};
 
 use super::quinn::Peer;
@@ -17,8 +17,8 @@ pub struct Transferred {
     pub marks: u64,
     /// Congestion events that the sender saw.
     pub congestion_events: u64,
-    /// Time and frame length of each arrival, at either end.
-    pub arrivals: Vec<(Instant, u32)>,
+    /// Time of sending, end, frame length and time of each arrival.
+    pub arrivals: Vec<(Instant, End, u32, Instant)>,
 }
 
 /// Returns the configurations of client and server, with a certificate of their own.
@@ -68,7 +68,7 @@ pub fn transfer(path: &mut Path, bytes: usize, transport: TransportConfig) -> Tr
         if let Some(delivery) = path.receive(now).expect("time goes forwards") {
             now = delivery.at;
             seen.marks += u64::from(delivery.ecn.is_marked());
-            seen.arrivals.push((delivery.at, delivery.length));
+            seen.arrivals.push((delivery.sent, delivery.end, delivery.length, delivery.at));
             let peer = if delivery.end == a { &mut peers[0] } else { &mut peers[1] };
             peer.handle(path, delivery);
         }

@@ -50,8 +50,8 @@ fn packets_of(flow: &FlowSummary) -> String {
     )
 }
 
-/// Returns the number of packets sent at ports in both, which are the same in the same order. With `rows`, each
-/// packet at each port is compared.
+/// Returns the number of packets sent at ports in both, which are the same in the same order. With `rows`,
+/// each packet at each port is compared.
 fn check(name: &str, duration: &str, which: Taken, rows: bool) -> usize {
     let (text, files) = shipped(name);
     let settings = [("duration", duration), ("warmup", "0s")];

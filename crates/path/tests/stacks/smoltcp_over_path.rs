@@ -22,8 +22,8 @@ fn a_window_limits_the_goodput_as_its_round_trip_says() {
     let window = 11 * 1460;
     let (downloaded, _) = run(line("fifo"), window, CongestionControl::None);
     let goodput = BYTES as f64 * 8.0 / downloaded.completed.as_secs_f64();
-    // A window a round trip: 40 ms, the transmission of a packet and of its acknowledgement. The window is a segment
-    // less than the buffer: this stack acknowledges a segment before the application can read it.
+    // A window a round trip: 40 ms, the transmission of a packet and of its acknowledgement. The window is a
+    // segment less than the buffer: this stack acknowledges a segment before the application can read it.
     let model = (window - 1460) as f64 * 8.0 / (0.040 + 1514.0 * 8.0 / 10e6 + 54.0 * 8.0 / 10e6);
     println!("goodput {:.3} Mbit/s, model {:.3} Mbit/s", goodput / 1e6, model / 1e6);
     assert!((goodput / model - 1.0).abs() < 0.05, "{goodput} bit/s, model {model} bit/s");
