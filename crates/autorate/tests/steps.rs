@@ -68,7 +68,7 @@ fn a_constant_line_costs_at_most_three_percent() {
         let outcome = saturated(rtt, 60_000, &|_| 20_000_000, 10);
         let used = outcome.utilisation(10_000, 60_000);
         assert!(used >= 0.97, "{rtt} ms: {used}");
-        assert!(outcome.quantile(0.95) <= 45, "{rtt} ms: p95 {} ms", outcome.quantile(0.95));
+        assert!(outcome.quantile(0.95) <= 75, "{rtt} ms: p95 {} ms", outcome.quantile(0.95));
     }
 }
 

@@ -568,6 +568,53 @@ fn files_that_are_not_there_or_not_what_they_should_be() {
     );
 }
 
+/// The base with a controller of the port `a:b`, whose keys stand from line 14 on.
+#[track_caller]
+fn controller(keys: &str, expected: &[Expected]) {
+    add(&format!("[port.\"a:b\".autorate]\n{keys}\n"), expected);
+}
+
+#[test]
+fn controllers_that_cannot_step() {
+    let bounds = "min = \"1mbit\"\nmax = \"5mbit\"\n";
+    let with = |more: &str| format!("{bounds}{more}");
+    controller("max = \"5mbit\"", &[(13, 1, "needs `min`", "add `min")]);
+    controller("min = \"9mbit\"\nmax = \"5mbit\"", &[(15, 7, "`max` is below `min`", "the larger rate")]);
+    controller("min = \"0bit\"\nmax = \"5mbit\"", &[(14, 7, "`min` of zero sends nothing", "1mbit")]);
+    controller(
+        &with("start = \"9mbit\""),
+        &[(16, 9, "`start`, 9mbit, is outside", "from `1mbit` to `5mbit`")],
+    );
+    controller(&with("law = \"break\""), &[(16, 7, "`law` cannot be `break`", "did you mean `brake`?")]);
+    controller(
+        &with("brake = { drain = \"1ms\" }"),
+        &[(16, 19, "`drain` of `brake`", "from `10ms` to `10s`")],
+    );
+    controller(&with("brake = { dran = \"1s\" }"), &[(16, 11, "no key `dran`", "`drain`")]);
+    controller(&with("braek = { drain = \"1s\" }"), &[(16, 1, "no key `braek`", "`brake`")]);
+    controller(&with("acknowledgements = false"), &[(16, 20, "no signal", "probes")]);
+    controller(&with("probes = { to = [\"c\"], every = \"1s\" }"), &[(16, 18, "no node called `c`", ANY)]);
+    controller(
+        &with("probes = { to = [\"a\"], every = \"1s\" }"),
+        &[(16, 18, "`a` cannot be probed", "beyond the line")],
+    );
+    controller(
+        &with("probes = { to = [\"b\"], every = \"1ms\" }"),
+        &[(16, 32, "each 1ms", "from `20ms` to `60s`")],
+    );
+    controller(&with("line = \"wam\""), &[(16, 8, "no link called `wam`", "`wan`")]);
+}
+
+#[test]
+fn lines_that_cannot_be_generated() {
+    let law = |keys: &str| format!("rate = \"1mbit\"\ntrace = {{ up = {{ law = \"leo\", {keys} }} }}");
+    let line = |keys: &str, expected: &[Expected]| {
+        expect(&BASE.replace("rate = \"10mbit\"", &law(keys)), expected);
+    };
+    line("rate = \"1kbit\"", &[(8, 41, "`rate` of the line", "at least `10kbit`")]);
+    line("rate = \"1mbit\", hold = \"0s\"", &[(8, 57, "`hold` of the line", "at least `10ms`")]);
+}
+
 #[test]
 fn texts_that_are_no_toml() {
     swap("\"10mbit\"", "10mbit", &[(7, 8, "`10mbit` needs quotes", "write `\"10mbit\"`")]);

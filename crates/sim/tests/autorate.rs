@@ -191,7 +191,6 @@ fn the_laws_beside_the_best_static_cap_and_the_oracle() {
     let all = std::env::var_os("LOCKGATE_CELLS").is_some();
     let (rtts, traffics, seeds): (&[u64], _, _) =
         if all { (&[20, 40, 100], &TRAFFIC[..], 10) } else { (&[40], &TRAFFIC[..2], 1) };
-    let more = std::env::var("LOCKGATE_LAW_KEYS").unwrap_or_default();
     let laws = [Law::Brake, Law::DeltaSteps, Law::SafeRates, Law::Ratio, Law::Oracle];
     let mut cells: BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>> = BTreeMap::new();
     for seed in 1..=seeds {
@@ -202,7 +201,7 @@ fn the_laws_beside_the_best_static_cap_and_the_oracle() {
             {
                 let of = cells.entry((line.name.clone(), rtt, name)).or_default();
                 for law in laws {
-                    let text = text(&line, rtt, flows, &controller(law.name(), mean, &more));
+                    let text = text(&line, rtt, flows, &controller(law.name(), mean, ""));
                     let cell = Cell::of(&simulate(&line, &text, seed));
                     of.entry(law.name().to_owned()).or_default().push(cell);
                 }
@@ -260,6 +259,41 @@ fn print_table(cells: &BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>
         median(&mut used),
         median(&mut delay)
     );
+}
+
+/// Parameters of `brake`, each halved and doubled; `LOCKGATE_LAW_KEYS` has others, with `;` between them.
+const VARIANTS: &str = "target = \"10ms\"; target = \"5ms\"; target = \"20ms\"; drain = \"125ms\"; drain = \"500ms\"; \
+                        full = \"2500us\"; full = \"10ms\"; growth = 0.15; growth = 0.6; span = \"40ms\"; \
+                        span = \"120ms\"; eta = 0.96; eta = 1.0";
+
+#[test]
+fn sensitivity_of_brake() {
+    if std::env::var_os("LOCKGATE_LAWS").is_none() {
+        println!("skipped without LOCKGATE_LAWS");
+        return;
+    }
+    let variants = std::env::var("LOCKGATE_LAW_KEYS").unwrap_or(VARIANTS.to_owned());
+    let lines: Vec<Line> = generated(1).into_iter().chain(recorded()).collect();
+    let run = |law: &str, more: &str| {
+        let cell = |line: &Line, flows: &str| {
+            let text = text(line, 40, flows, &controller(law, mean_of(line), more));
+            Cell::of(&simulate(line, &text, 1))
+        };
+        let both = |line| TRAFFIC[..2].iter().map(move |(_, flows)| (line, *flows));
+        lines.iter().flat_map(both).map(|(line, flows)| cell(line, flows)).collect::<Vec<_>>()
+    };
+    let oracle = run("oracle", "");
+    println!("| `brake` | utilisation | p95 | p99 |\n| --- | --- | --- | --- |");
+    for variant in variants.split(';').map(str::trim) {
+        let cells = run("brake", &format!("brake = {{ {variant} }}"));
+        let part = |value: fn(&Cell) -> f64, least: f64| {
+            let parts =
+                cells.iter().zip(&oracle).map(|(cell, oracle)| value(cell) / value(oracle).max(least));
+            median(&mut parts.collect::<Vec<_>>())
+        };
+        let (used, p95) = (part(|cell| cell.used, 0.01), part(|cell| cell.p95_ms, 1.0));
+        println!("| {variant} | {used:.3} | {p95:.2} | {:.2} |", part(|cell| cell.p99_ms, 1.0));
+    }
 }
 
 fn cell_line() -> Line {

@@ -34,7 +34,7 @@ pub struct Config {
     pub drain: Duration,
     /// Delay above the baseline from which the line is full, from `1ms` to `1s`; `5ms` by default.
     pub full: Duration,
-    /// Growth in a round trip while there is no queue, from 0 to 1; `0.1` by default.
+    /// Growth in a round trip while there is no queue, from 0 to 1; `0.3` by default.
     pub growth: Ratio,
     /// Time over which the delivered rate is measured, from `40ms` to `5s`; `60ms` by default.
     pub span: Duration,
@@ -47,7 +47,7 @@ impl Default for Config {
             target: Duration::from_millis(10),
             drain: Duration::from_millis(250),
             full: Duration::from_millis(5),
-            growth: Ratio::milli(100),
+            growth: Ratio::milli(300),
             span: Duration::from_millis(60),
         }
     }
@@ -78,6 +78,12 @@ pub(super) const ABOUT: About = About {
         "an idle line moves nothing",
     ],
 };
+
+/// Load from which the shaper limits what is sent.
+const LIMITED: Ratio = Ratio::milli(800);
+
+/// Load from which a queue behind is one of what is sent.
+const BUSY: Ratio = Ratio::milli(300);
 
 /// State of `brake`.
 #[derive(Debug)]
@@ -110,12 +116,13 @@ impl Brake {
 
     /// Learns the line's rate from this step. Returns what it has learnt.
     fn learn(&mut self, view: &View<'_>, delay: Duration) -> Why {
-        let is_limited = view.sample.is_backlogged || view.load() >= Ratio::milli(800);
+        let load = view.load();
         if delay > self.config.full {
-            return self.learn_full(view, is_limited);
+            // Above the line's rate, a shaper holds nothing back: senders wait for the line.
+            return self.learn_full(view, view.sample.is_backlogged || load >= BUSY);
         }
         self.full_since = None;
-        if !is_limited {
+        if !view.sample.is_backlogged && load < LIMITED {
             return Why::Idle;
         }
         let trip = Ratio::between(view.elapsed.as_picos(), view.rtt.as_picos());
@@ -132,7 +139,7 @@ impl Brake {
     }
 
     /// Learns from a line on which packets wait.
-    fn learn_full(&mut self, view: &View<'_>, is_limited: bool) -> Why {
+    fn learn_full(&mut self, view: &View<'_>, is_busy: bool) -> Why {
         self.beyond_for = Duration::ZERO;
         let since = *self.full_since.get_or_insert(view.now);
         let span = view.now.since(since).min(self.config.span);
@@ -140,7 +147,7 @@ impl Brake {
         // Without acknowledgements, only what is sent is known: it is too much.
         let delivered = view.delivered(span).unwrap_or(sent);
         // Of a line that delivers all of a small load, the delay is no queue of ours.
-        if !is_limited && delivered >= Ratio::milli(900).of_rate(sent) {
+        if !is_busy && delivered >= Ratio::milli(900).of_rate(sent) {
             self.full_since = None;
             return Why::Idle;
         }
