@@ -150,7 +150,7 @@ impl Unknown {
 pub struct Candidate {
     /// Name in output.
     pub name: &'static str,
-    /// What it does, for a person.
+    /// Sentence for a person: its mechanism.
     pub sentence: &'static str,
     /// Parameters to search, besides rate and loss.
     pub unknown: &'static [Unknown],

@@ -1,4 +1,4 @@
-//! Direct estimators: what arrivals say about a line before any queue is assumed.
+//! Direct estimators: properties of a line that arrivals show before any queue is assumed.
 
 use crate::candidates::Setting;
 use crate::plan::PINGS;
@@ -20,7 +20,7 @@ impl Base {
     }
 }
 
-/// What was estimated without assuming a queue.
+/// Quantities estimated without assuming a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// Delay of the idle line, and the drift of the clocks.
@@ -166,9 +166,9 @@ fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base, jitter: f64)
     Some((f64::from(FULL) * 8.0 / mean, error))
 }
 
-/// Returns the rates that the line may have with their relative errors, the most likely first. On a quiet line
-/// it is the goodput in excess; beside others it is more: what packets that left one after another say, if
-/// that is plausible.
+/// Returns the rates that the line may have with their relative errors, the most likely first. On a quiet
+/// line it is the goodput in excess; beside others it is more: what packets that left one after another say,
+/// if that is plausible.
 fn line_rates(
     probe: &Probe,
     observed: &Observation,
@@ -194,7 +194,7 @@ fn line_rates(
     }
 }
 
-/// Share of pings that wait, below which nobody else is on the line.
+/// Share of pings that wait, below which no others are on the line.
 pub const QUIET: f64 = 0.04;
 
 /// Returns the rate of the second half of the longest train's arrivals, for hosts whose jitter hides a single
@@ -217,8 +217,8 @@ fn train_rate(probe: &Probe, observed: &Observation, base: &Base) -> Option<(f64
     (gap > 0.0).then(|| (f64::from(FULL) * 8.0 / gap, 0.02))
 }
 
-/// Rate of the arrivals of a round in its last 60 %, in bit/s, over all flows: least squares of the bytes over
-/// the time of arrival.
+/// Rate of the arrivals of a round in its last 60 %, in bit/s, over all flows: least squares of the bytes
+/// over the time of arrival.
 pub fn goodput(probe: &Probe, observed: &Observation, index: usize, drift: f64) -> Option<f64> {
     let mut arrivals: Vec<(f64, f64)> = seen(probe, observed, index)
         .filter(|seen| seen.sent.flow != PINGS)
@@ -327,7 +327,7 @@ impl Estimate {
         self.jitter < 0.1 * f64::from(FULL) * 8.0 / self.goodput
     }
 
-    /// Returns true if nobody else was seen on the line.
+    /// Returns true if no others were seen on the line.
     pub fn is_quiet(&self) -> bool {
         self.busy.is_some_and(|busy| busy < QUIET)
     }

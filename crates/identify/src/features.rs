@@ -1,4 +1,4 @@
-//! Features: what is compared between the observation and a simulation of the same packets.
+//! Features: quantities that are compared between the observation and a simulation of the same packets.
 //!
 //! Each flow of a round is divided into parts of equally many packets, by their time of sending. A part has a
 //! share of losses, a mean and a spread of the wait, and a share of marks; a flow the regularity of its
@@ -14,7 +14,7 @@ const PARTS: usize = 6;
 /// Least packets of a part.
 const LEAST: usize = 8;
 
-/// What a feature is of.
+/// Quantity of a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Share of packets lost.
@@ -40,7 +40,7 @@ pub struct Feature {
     pub round: usize,
     /// Flow; the sentinel [`ALL_FLOWS`] for all.
     pub flow: u8,
-    /// What it is.
+    /// Quantity.
     pub kind: Kind,
     /// Value; not a number if nothing arrived.
     pub value: f64,
@@ -132,7 +132,7 @@ fn losses(packets: &[(Sent, Option<(f64, u8)>)]) -> (f64, f64, usize) {
     (libm::log(lost as f64 / runs as f64), libm::log(variance.sqrt() / mean + 0.05), runs)
 }
 
-/// What floors are made of.
+/// Causes of floors.
 #[derive(Clone, Copy, Debug)]
 pub struct Noise {
     /// Time of a full packet at the rate, in seconds.

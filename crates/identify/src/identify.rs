@@ -41,7 +41,7 @@ impl Default for Limits {
     }
 }
 
-/// What was concluded about the queue.
+/// Conclusion about the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// The queue is that of the best fit, by odds of at least twenty to one.
@@ -57,9 +57,9 @@ pub enum Verdict {
 /// Result of an experiment.
 #[derive(Clone, Debug)]
 pub struct Identified {
-    /// What was sent.
+    /// Packets sent.
     pub probe: Probe,
-    /// What came.
+    /// Arrivals.
     pub observed: Observation,
     /// Direct estimates; `None` if nothing arrived in excess.
     pub estimate: Option<Estimate>,
@@ -112,6 +112,9 @@ const REFILL: f64 = 0.8;
 
 /// Time in seconds that a bucket's credit lasts at the rate, above which a round far above the rate is sent.
 const LONG_CREDIT: f64 = 0.25;
+
+/// Most rounds of excess until one exceeds the rate as planned.
+const MOST_EXCESSES: usize = 5;
 
 /// Misfit behind the best at which a candidate is given up.
 const HOPELESS: f64 = 200.0;
@@ -170,12 +173,23 @@ impl<P: Prober> Experiment<'_, P> {
         self.next += REFILL;
         self.send_round(Purpose::Train, rate)?;
         self.next += REFILL;
-        self.send_round(Purpose::Excess, rate)?;
-        let Some(first) = self.estimate() else { return Ok(()) };
-        // The ramp may have passed on a bucket's credit, or the queue not have filled.
-        let is_off = (first.rate / rate - 1.0).abs() > 0.25;
-        if !first.is_full || is_off {
-            self.send_round(if is_off { Purpose::Excess } else { Purpose::Deep }, first.rate)?;
+        let mut rate = rate;
+        // The ramp may have ended early, or passed on a bucket's credit: what comes through is no excess
+        // then.
+        for _ in 0..MOST_EXCESSES {
+            self.send_round(Purpose::Excess, rate)?;
+            let Some(now) = self.estimate() else { return Ok(()) };
+            let through = now.goodput / now.sent_rate;
+            if through > 0.97 && now.sent_rate < 0.9 * self.limits.most {
+                rate = now.sent_rate * 1.4;
+            } else if (now.rate / rate - 1.0).abs() > 0.25 {
+                rate = now.rate;
+            } else {
+                break;
+            }
+        }
+        if self.estimate().is_some_and(|now| !now.is_full) {
+            self.send_round(Purpose::Deep, rate)?;
         }
         let Some(now) = self.estimate() else { return Ok(()) };
         // Credit that the excess did not use up would pass for rate.
@@ -202,7 +216,8 @@ impl<P: Prober> Experiment<'_, P> {
             let scale = self.scale(now.rate);
             let next = choose(self, &fits, &further, &scale);
             let Some((purpose, why)) = next.or_else(|| {
-                // One more look at what was decided by few rounds, for queues that are none of the candidates.
+                // One more look at what was decided by few rounds, for queues that are none of the
+                // candidates.
                 let purpose = (!is_confirmed).then(|| further.first().copied()).flatten()?;
                 is_confirmed = true;
                 Some((purpose, format!("{}: to confirm", reason(purpose))))

@@ -64,8 +64,8 @@ pub enum ScenarioError {
 }
 
 impl InScenario {
-    /// Prepares probes in a scenario that was read with [`settings`] for the receiver `to`. If `is_alone`, its
-    /// own traffic does not run.
+    /// Prepares probes in a scenario that was read with [`settings`] for the receiver `to`. If `is_alone`,
+    /// its own traffic does not run.
     ///
     /// # Errors
     /// If the settings are missing.

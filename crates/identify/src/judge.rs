@@ -32,7 +32,7 @@ pub const TEMPER: f64 = 0.15;
 pub const LEAST_ODDS: f64 = 20.0;
 
 /// Mean misfit of a feature above which a queue is none of the candidates.
-pub const MOST_MISFIT: f64 = 1.3;
+pub const MOST_MISFIT: f64 = 1.2;
 
 /// Standard error of the part of the time that others use the line, from a few dozen small packets.
 const BUSY_ERROR: f64 = 0.08;
@@ -48,7 +48,7 @@ const SEEDS: u64 = 4;
 pub struct Fit {
     /// Candidate.
     pub candidate: &'static Candidate,
-    /// Its setting.
+    /// Setting that fits best.
     pub setting: Setting,
     /// Rate of others in bit/s.
     pub others: f64,
@@ -145,6 +145,11 @@ impl<'a> Judge<'a> {
         // A law whose target is hardly exceeded does nothing: it is the queue without it.
         let has_law = candidate.unknown.contains(&Unknown::Target);
         if has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001 {
+            return f64::INFINITY;
+        }
+        // A bucket that let no burst pass is none.
+        let is_shaper = [Unknown::Bucket, Unknown::Wait].iter().all(|one| candidate.unknown.contains(one));
+        if is_shaper && setting.bucket().0 as f64 > 2.5 * self.estimate.bucket {
             return f64::INFINITY;
         }
         self.misfits(candidate, setting, others, seeds).map_or(f64::INFINITY, |all| all.iter().sum())

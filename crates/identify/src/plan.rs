@@ -14,7 +14,7 @@ const PING_COUNT: usize = 16;
 /// Most packets of a round.
 const MOST_PACKETS: f64 = 10_000.0;
 
-/// What a pattern is scaled by.
+/// Quantities that scale a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
     /// Estimated rate in bit/s.

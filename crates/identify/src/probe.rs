@@ -55,7 +55,7 @@ pub struct Arrival {
     pub traffic_class: u8,
 }
 
-/// Pattern of a round: what it is for.
+/// Purpose of a round, which decides its pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -96,7 +96,7 @@ impl Purpose {
 /// One round of a probe: a pattern into an idle line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Round {
-    /// What it is for.
+    /// Purpose.
     pub purpose: Purpose,
     /// Why it was sent, in words.
     pub reason: String,

@@ -20,9 +20,9 @@ pub struct Record {
     pub seconds: f64,
     /// Highest rate in bit/s.
     pub most: f64,
-    /// What was sent.
+    /// Packets sent.
     pub probe: Probe,
-    /// What came.
+    /// Arrivals.
     pub observed: Observation,
 }
 

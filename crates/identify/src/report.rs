@@ -1,4 +1,4 @@
-//! What was identified, as properties for a person: value, interval, and how it was seen.
+//! Properties of an identified line, for a person: value, interval, and how it was seen.
 
 use lockgate_measure::figures;
 use serde::Serialize;
@@ -180,7 +180,7 @@ fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
         );
         let reaches = fit.candidate.unknown.iter().any(|one| matches!(one, Unknown::Wait | Unknown::Room));
         if reaches {
-            all.push(Property::text("limit", value, "a longer excess would fill it: allow more by --budget"));
+            all.push(Property::text("limit", value, "a longer or higher excess would fill it"));
         }
     }
     if fit.candidate.unknown.contains(&Unknown::Bucket) {

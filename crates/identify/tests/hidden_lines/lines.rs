@@ -1,4 +1,5 @@
-//! Hidden lines: drawn from a seed, with queues, clocks, losses and traffic of others that the judge is not told.
+//! Hidden lines: drawn from a seed, with queues, clocks, losses and traffic of others that the judge is not
+//! told.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
