@@ -86,11 +86,14 @@ impl Identified {
             }
             Some(fit) if fit.others > 0.0 => {
                 let is_near = (fit.setting.rate / estimate.rate - 1.0).abs() < 0.08;
-                let exact = estimate.is_exact() && is_near && !fit.candidate.has_bucket;
+                // Behind a queue for each flow, others stand between any two packets.
+                let is_single = !fit.candidate.has_bucket && !fit.candidate.is_fair;
+                let exact = estimate.is_exact() && is_near && is_single;
+                let wide = if fit.candidate.is_fair { 0.3 } else { 0.12 };
                 if exact {
                     (estimate.rate, estimate.rate * 0.02)
                 } else {
-                    (fit.setting.rate, fit.setting.rate * 0.1)
+                    (fit.setting.rate, fit.setting.rate * wide)
                 }
             }
             Some(fit) if !is_plain(fit) => (fit.setting.rate, fit.setting.rate * 0.05),
