@@ -48,7 +48,7 @@ impl Dice {
     fn of(seed: u64, number: u64) -> Self {
         let mut dice =
             Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        (0..4).for_each(|_| drop(dice.below(2)));
+        (0..4).for_each(|_| _ = dice.below(2));
         dice
     }
 

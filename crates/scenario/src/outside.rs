@@ -177,6 +177,7 @@ fn outside(
     of: Option<usize>,
 ) -> Flow {
     Flow {
+        envelope: None,
         name,
         from,
         to,
