@@ -33,17 +33,6 @@ to_bytes: number | null,
 /** Files of the class. */
 files: FilesSummary, };
 
-/** Packets of one flow in succession, or a wait of the port. */
-export type Block = {
-/** Index in `served` of its flow. */
-served: number,
-/** Beginning, in seconds since the arrival. */
-from_s: number,
-/** End, in seconds since the arrival. */
-to_s: number,
-/** Number of packets. */
-packets: number, };
-
 /** Percentiles and mean of a box plot; all `null` if nothing was observed. */
 export type BoxPlot = { p5: number | null, p25: number | null, p50: number | null, p75: number | null, p95: number | null, mean: number | null, };
 
@@ -70,6 +59,15 @@ export type Checked = {
 problems: Array<ProblemData>,
 /** Size of the scenario; `null` if it cannot be run, or is a policy. */
 size: ScenarioSize | null, };
+
+/** Packet of a choice. */
+export type ChosenPacket = {
+/** Index of its flow. */
+flow: number,
+/** Sequence number within the flow, from 0. */
+sequence: number,
+/** Frame length in bytes. */
+length: number, };
 
 /** Request for a comparison. */
 export type CompareRequest = {
@@ -128,6 +126,59 @@ candidates: Array<Candidate>, };
 
 /** Statistic of several runs that must satisfy the bounds. For a single run, its value must. */
 export type Criterion = "95%" | "mean" | "all";
+
+/** Decision of one queue. */
+export type DecisionDocument = {
+/** Name of the queue. */
+queue: string,
+/** Kind of its discipline. */
+kind: string,
+/** State of the discipline as a whole. */
+state: Array<NamedQuantity>,
+/** Noun for a row: `child`, `class`, `flow`, `bucket`. */
+row_noun: string,
+/** State of each child, class, flow or bucket. */
+rows: Array<StateRow>,
+/** Number of packets that it drops before its choice. */
+drops: number,
+/** Its choice. */
+choice: StepChoice,
+/** The reason: words and quantities. */
+why: Array<ReasonPart>,
+/** The reason as a sentence. */
+sentence: string, };
+
+/** Steps of a port. */
+export type Decisions = {
+/** Name of the port. */
+port: string,
+/** Names of all ports. */
+ports: Array<string>,
+/** Queues of the port, parents before their children. */
+tree: Array<QueueDocument>,
+/** End of the run in seconds. */
+end: number,
+/** True if what `until` names has happened, or if it names nothing. */
+reached: boolean,
+/** Decisions and drops, in the order of time. */
+steps: Array<StepDocument>, };
+
+/** Request for steps of a port. */
+export type DecisionsRequest = {
+/** The scenario. */
+scenario: ScenarioRequest,
+/** Seed; 1 by default. */
+seed?: number,
+/** Name of the port; by default the one before which most packets wait. */
+port?: string,
+/** Time of the first step, such as `2.5s`; the start by default. */
+from?: string,
+/** Last step: `drop`, `mark`, `late`, or a time; by default the number of steps decides. */
+until?: string,
+/** Sojourn beyond which a packet is late, such as `20ms`. */
+late?: string,
+/** Number of steps, at most 2000: the first ones, or with `until` the last ones. */
+count: number, };
 
 /** Definition of a metric. */
 export type Definition = {
@@ -219,6 +270,23 @@ value: string,
 /** Description. */
 text: string, };
 
+/** Event of a step. */
+export type EventDocument = { "event": "arrival",
+/** The packet. */
+packet: PacketDocument, } | { "event": "drop",
+/** The packet. */
+packet: PacketDocument,
+/** The reason, in a word. */
+reason: string, } | { "event": "departure",
+/** The packet. */
+packet: PacketDocument,
+/** Time since its arrival. */
+sojourn: number,
+/** True if the port marked it. */
+marked: boolean, } | { "event": "wait",
+/** The time. */
+until: number, } | { "event": "empty" };
+
 /** The kind of an event. */
 export type EventKind = "change" | "expect" | "note";
 
@@ -267,8 +335,6 @@ grade?: Grade | null,
 /** Flows or queues that satisfy the bounds, if the address stands for several; absent for one. Of several
  * runs, those of the run in which the smallest share does. `value` is that of the member that decides. */
 members?: MembersHeld | null,
-/** Reason why the bound on the delay that it judges cannot be proven; absent otherwise. */
-no_bound?: string | null,
 /** Value of the metric; of several runs, their mean; `null` if one of them observed nothing. */
 value: number | null,
 /** Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -433,11 +499,6 @@ loss_ratio: number | null,
 reordered_ratio: number | null,
 /** One-way delay (RFC 7679), in seconds. */
 owd_s: Distribution,
-/** Bound on the one-way delay that network calculus proves for all traffic within the envelopes, in
- * seconds; absent without one. */
-owd_bound_s?: number | null,
-/** Reason why there is no such bound; absent with one, and if none was sought. */
-no_bound?: string | null,
 /** Part of the one-way delay spent waiting in queues, in seconds. */
 queueing_s: Distribution,
 /** Part of the one-way delay spent in transmission on links and in service at routers, in seconds. */
@@ -687,11 +748,27 @@ worst_member: string, };
 /** Environment of the run. */
 export type Mode = "sim" | "live";
 
+/** StateQuantity with its name. */
+export type NamedQuantity = {
+/** Name, in the terms of the field: `deficit`, `start tag`. */
+name: string,
+/** StateQuantity. */
+value: StateQuantity, };
+
 /** The origin of a curve, which determines its style. */
 export type Origin = "sim" | "live" | "theory" | "paper";
 
 /** Outcome of all expectations of a run. */
 export type Outcome = "none" | "held" | "missed";
+
+/** Packet of a step. */
+export type PacketDocument = {
+/** Name of its flow. */
+flow: string,
+/** Sequence number within the flow, from 0. */
+sequence: number,
+/** Frame length in bytes. */
+length: number, };
 
 /** Results of a flow's requests for pages. Those sent during the warm-up are excluded. */
 export type PagesSummary = {
@@ -852,6 +929,17 @@ name: string,
 /** Series. */
 series: QueueSeriesData, };
 
+/** Queue of a port's tree. */
+export type QueueDocument = {
+/** Name of the queue. */
+name: string,
+/** Kind of its discipline, or `class`. */
+kind: string,
+/** Number of queues above it. */
+depth: number,
+/** True if it has no queues below it. */
+is_leaf: boolean, };
+
 /** One queue, everything below it included. */
 export type QueueSample = {
 /** Name in the scenario. */
@@ -1000,6 +1088,9 @@ packet_hops: number,
 /** Warnings of the scenario. */
 warnings: Array<ProblemData>, };
 
+/** Part of a sentence: words, or a quantity. */
+export type ReasonPart = string | StateQuantity;
+
 /** Refusal of a setting. */
 export type Refused = {
 /** Problems, each with its remedy. */
@@ -1085,9 +1176,7 @@ ports: Array<PortData>,
 /** Events. */
 events: Array<EventData>,
 /** Series of the same time without each change; absent if no such run was made. */
-ghosts?: Array<Ghost>,
-/** Packets with the largest delays, of flows that an expectation judges; absent if none was looked for. */
-worst?: Array<WorstPacket>, };
+ghosts?: Array<Ghost>, };
 
 /** Request for runs. */
 export type RunRequest = {
@@ -1181,15 +1270,6 @@ memory_bytes: number, };
 /** Request for a schema. */
 export type SchemaRequest = "scenario" | "policy";
 
-/** Time of a stay in which one flow was served, or in which the port might not send. */
-export type Served = {
-/** Flow; `null` if the port might not send. */
-flow: string | null,
-/** Number of packets. */
-packets: number,
-/** Time, in seconds. */
-time_s: number, };
-
 /** A knob with the range of its values. */
 export type Slider = {
 /** Link or port. */
@@ -1226,6 +1306,25 @@ export type Split = { queueing: number | null, serialisation: number | null, pro
 
 /** Standing of a variant in a metric: what it is itself, or the verdict on its difference from the reference. */
 export type Standing = "best" | "reference" | "same" | "equal" | "differs" | "unknown";
+
+/** StateQuantity with its unit. */
+export type StateQuantity = {
+/** Unit: `bytes`, `time`, `seconds`, `rate`, `tag`, `count`, `probability`, `number`, `word`, `name`
+ * or `flow`. */
+unit: string,
+/** Number; `null` of words and names. */
+number: number | null,
+/** Text with the unit. */
+text: string, };
+
+/** Part of a discipline's state: a child, class, flow or bucket. */
+export type StateRow = {
+/** Name. */
+name: StateQuantity,
+/** Level in a tree of classes; 0 otherwise. */
+depth: number,
+/** Its quantities. */
+fields: Array<NamedQuantity>, };
 
 /** Rarely changing state: the network, its knobs, and the progress of the session. */
 export type Status = {
@@ -1267,26 +1366,27 @@ verdict?: RunVerdict | null,
 /** Directory of its results; empty if none are written. */
 results?: string, };
 
-/** Stay of a packet in the queues of a port. */
-export type Stay = {
-/** Port. */
+/** Result of a decision. */
+export type StepChoice = { "packet": {
+/** Index of the row, if the packet belongs to one. */
+row: number | null,
+/** The packet. */
+packet: ChosenPacket, } } | { "wait": number } | "empty" | "unknown";
+
+/** A step: times in seconds, lengths in bytes. */
+export type StepDocument = {
+/** Time. */
+at: number,
+/** Name of the port. */
 port: string,
-/** Queue that it left, and its discipline; empty if the port does not explain its decisions. */
-queue: string,
-/** Arrival at the port, in seconds. */
-arrived_s: number,
-/** Time in its queues, in seconds. */
-waited_s: number,
-/** Number of packets in the queues at its arrival. */
-ahead_packets: number,
-/** Use of that time, largest first. */
-served: Array<Served>,
-/** What the port did, in order; of a long stay the last blocks. */
-blocks: Array<Block>,
-/** Reason for its choice at last, from the root of the tree to the leaf: one sentence a level. */
-reasons: Array<string>,
-/** True if the port marked it. */
-is_marked: boolean, };
+/** Event. */
+step: EventDocument,
+/** Decision at each queue on the way from the root to the leaf; `null` of drops on arrival. */
+decision: Array<DecisionDocument> | null,
+/** Number of packets that waited before the event. */
+packets: number,
+/** The first and the last of them, in order of arrival. */
+queue: Array<WaitingDocument>, };
 
 /** Request for a step. */
 export type StepRequest = {
@@ -1547,6 +1647,15 @@ delay_s: number | null,
 /** Fraction of the packets that were lost or too late to be played out. */
 loss_ratio: number | null, };
 
+/** Packet that waits. */
+export type WaitingDocument = {
+/** The packet. */
+packet: PacketDocument,
+/** Time since its arrival. */
+waited: number,
+/** Name of the queue to which it was sorted. */
+queue: string, };
+
 /** The part of the window after a change, with and without the change; all other changes are made in both. */
 export type WithoutChange = {
 /** True if no packet differs without the change: each flow sent, received and lost as many in each
@@ -1570,45 +1679,9 @@ ratios: [number, number] | null,
 /** True if the change is told to have an effect: the runs tell the difference from chance. */
 is_effect: boolean, };
 
-/** Packet of a flow with the largest one-way delay, and its stays in the queues of ports. */
-export type WorstPacket = {
-/** Flow. */
-flow: string,
-/** Sequence number within the flow, from 0. */
-sequence: number,
-/** Frame length in bytes. */
-length_bytes: number,
-/** Time at which the source sent it, in seconds. */
-sent_s: number,
-/** One-way delay, in seconds. */
-owd_s: number,
-/** Median of the flow's one-way delay, in seconds. */
-owd_p50_s: number,
-/** Part of the delay on links and in routers: transmission, service and propagation, in seconds. */
-beside_queues_s: number,
-/** Stays, in the order of time. */
-stays: Array<Stay>,
-/** Command that shows the decisions of the port at which it waited longest. */
-command: string, };
-
 /** One problem. */
 export type Wrong = {
 /** Description. */
 message: string,
 /** Remedy. */
 help: string, };
-
-export type PacketDocument = { flow: string, sequence: number, length: number, };
-export type WaitingDocument = { packet: PacketDocument, waited: number, queue: string, };
-export type EventDocument = { "event": "arrival", packet: PacketDocument, } | { "event": "drop", packet: PacketDocument, reason: string, } | { "event": "departure", packet: PacketDocument, sojourn: number, marked: boolean, } | { "event": "wait", until: number, } | { "event": "empty" };
-export type StateQuantity = { unit: string, number: number | null, text: string, };
-export type NamedQuantity = { name: string, value: StateQuantity, };
-export type StateRow = { name: StateQuantity, depth: number, fields: Array<NamedQuantity>, };
-export type ChosenPacket = { flow: number, sequence: number, length: number, };
-export type StepChoice = { "packet": { row: number | null, packet: ChosenPacket, } } | { "wait": number } | "empty" | "unknown";
-export type ReasonPart = string | StateQuantity;
-export type DecisionDocument = { queue: string, kind: string, state: Array<NamedQuantity>, row_noun: string, rows: Array<StateRow>, drops: number, choice: StepChoice, why: Array<ReasonPart>, sentence: string, };
-export type QueueDocument = { name: string, kind: string, depth: number, is_leaf: boolean, };
-export type StepDocument = { at: number, port: string, step: EventDocument, decision: Array<DecisionDocument> | null, packets: number, queue: Array<WaitingDocument>, };
-export type DecisionsRequest = { scenario: ScenarioRequest, seed?: number, port?: string, from?: string, until?: string, late?: string, count: number, };
-export type Decisions = { port: string, ports: Array<string>, tree: Array<QueueDocument>, end: number, reached: boolean, steps: Array<StepDocument>, };
