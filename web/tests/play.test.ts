@@ -310,7 +310,7 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     expect(await seriousFaults(page)).toEqual([]);
   });
 
-  it("shows one part in the page of somebody else", async () => {
+  it("shows one part within another page", async () => {
     const page = await open(`${served()}#embed=figure&example=home`);
     await figure(page);
     const shown = (selector: string) => page.locator(selector).first().isVisible();

@@ -1,5 +1,5 @@
 /**
- * The page within the page of somebody else: `<iframe src="play.html#embed=figure&example=home">` shows one part of it.
+ * The page within another page: `<iframe src="play.html#embed=figure&example=home">` shows one part of it.
  *
  *     embed=figure    verdict, figure over time, and the sliders
  *     embed=verdict   verdict, table of the expectations, and the sliders

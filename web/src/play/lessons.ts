@@ -67,7 +67,7 @@ const below = (value: number, bounds: readonly number[]): number => {
 };
 
 const SLOW: Lesson = {
-  title: "Why is it slow when somebody uploads?",
+  title: "Why does an upload make a line slow?",
   about: "A call and an upload share a line of 10 Mbit/s. The upload would send 12.",
   parts: [
     {
@@ -84,7 +84,7 @@ const SLOW: Lesson = {
     },
     {
       kind: "guess",
-      ask: "A sixth of all packets is lost. Somebody doubles the buffer to 800 packets. What becomes of loss and delay?",
+      ask: "A sixth of all packets is lost. Now the buffer is doubled to 800 packets. What becomes of loss and delay?",
       options: ["Half the loss, the same delay", "The same loss, twice the delay", "Half of both"],
       text: set(BESIDE, `${PORT}.queue.one-queue.limit`, "800p"),
       find: async (run) => {

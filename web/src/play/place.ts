@@ -5,7 +5,7 @@
  *     example=home      an example as it is
  *     at=0.0207,1       a step of a port: its time in seconds, and its place among those of that time, from 0
  *     port=modem:isp    the port whose steps are shown; without it the busiest one
- *     embed=figure      only this part, for the page of somebody else (`embed.ts`)
+ *     embed=figure      only this part, within another page (`embed.ts`)
  *     lesson=1          a lesson
  *
  * Parts of other names are left alone by older pages, and never an error.

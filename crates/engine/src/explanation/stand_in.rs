@@ -133,8 +133,8 @@ impl Part<'_> {
 }
 
 impl Explanation {
-    /// Runs `decide` on stand-ins of these children, in their order, and sets choice and drops. With `is_strict`
-    /// a child that is asked again after its packet leaves the choice open. Returns `None` if it is open.
+    /// Runs `decide` on stand-ins of these children, in their order, and sets choice and drops. A child that
+    /// is asked again after its packet leaves the choice open if `is_strict`. Returns `None` if it is open.
     pub(crate) fn rehearse_with<R>(
         &mut self,
         parts: &[Part<'_>],
