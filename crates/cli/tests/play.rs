@@ -163,7 +163,9 @@ fn equal_summaries(folder: &str) {
     for path in &all {
         let settings = shortened(path);
         let (scenario, files) = request(path, settings);
-        let arguments = [&["run", path, "--quiet", "--out", directory][..], &options(settings)].concat();
+        // The module makes no further runs, which tell the effect of a change.
+        let arguments =
+            [&["run", path, "--quiet", "--no-ghost", "--out", directory][..], &options(settings)].concat();
         let (_, errors, _) = lockgate(&arguments);
         let summary = fs::read_to_string(results.join("summary.json"));
         let summary = summary.unwrap_or_else(|_| panic!("{path}: {errors}"));
@@ -425,4 +427,20 @@ fn sliders_completions_and_the_schema_are_answered() {
     let schema: Value = serde_json::from_str(parts["schema"].as_str().expect("a text")).expect("JSON");
     let (printed, ..) = lockgate(&["schema", "scenario"]);
     assert_eq!(schema, serde_json::from_str::<Value>(&printed).expect("JSON"));
+}
+
+#[test]
+fn the_page_is_written_with_a_scenario_or_said_to_be_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page.html");
+    let path = out.to_str().expect("a path");
+    let (_, errors, is_done) = lockgate(&["play", "scenarios/home.toml", "--out", path]);
+    if !is_done {
+        assert!(errors.contains("has no playground") && errors.contains("make play"), "{errors}");
+        return;
+    }
+    let page = fs::read_to_string(&out).expect("a page");
+    assert_eq!(page.matches("id=\"lockgate-scenario\"").count(), 1);
+    let (_, errors, is_done) = lockgate(&["play", "scenarios/none.toml", "--out", path]);
+    assert!(!is_done && errors.contains("cannot read `scenarios/none.toml`"), "{errors}");
 }
