@@ -4,7 +4,8 @@
 //! with the same boxes are one case. A case in which both lists have the same boxes left ends there: two
 //! tables of ten thousand subscribers that differ in one line cost no more than reading them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::btree_map::Entry as Place;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::field::Field;
 use crate::merge::{Entry, merge};
@@ -162,14 +163,14 @@ impl Walk<'_> {
         // Numbers at which a box begins (true) or no longer holds.
         let mut cuts: Vec<(u128, bool, u32)> = Vec::new();
         for index in bound {
-            for (low, high) in self.entries[index as usize].entry.region.field(field).iter() {
+            for (low, high) in self.entries[index as usize].entry.region.field(field) {
                 cuts.push((*low, true, index));
                 cuts.extend(high.checked_add(1).map(|end| (end, false, index)));
             }
         }
         cuts.sort_unstable();
         let mut cases: Vec<(Vec<u32>, Vec<Span>)> = Vec::new();
-        let mut known: HashMap<Vec<u32>, usize> = HashMap::new();
+        let mut known: BTreeMap<Vec<u32>, usize> = BTreeMap::new();
         let mut active: BTreeSet<u32> = BTreeSet::new();
         let (mut from, mut next) = (0, 0);
         loop {
@@ -186,10 +187,10 @@ impl Walk<'_> {
             let mut both = both(&free, &active);
             match self.state(at + 1, &both) {
                 State::Same => {}
-                State::Differs(..) => self.add(&mut cases, &mut known, both, (from, last)),
+                State::Differs(..) => add(&mut cases, &mut known, both, (from, last)),
                 State::Open(count) => {
                     both.truncate(count);
-                    self.add(&mut cases, &mut known, both, (from, last));
+                    add(&mut cases, &mut known, both, (from, last));
                 }
             }
             if self.steps > MOST_STEPS {
@@ -202,22 +203,21 @@ impl Walk<'_> {
         }
         Ok(cases.into_iter().map(|(left, spans)| (left, Spans::of(spans))).collect())
     }
+}
 
-    /// Adds a piece of a field to the case with the same decisions.
-    fn add(
-        &self,
-        cases: &mut Vec<(Vec<u32>, Vec<Span>)>,
-        known: &mut HashMap<Vec<u32>, usize>,
-        left: Vec<u32>,
-        span: Span,
-    ) {
-        if let Some(index) = known.get(&left) {
-            cases[*index].1.push(span);
-            return;
-        }
-        known.insert(left.clone(), cases.len());
-        cases.push((left, vec![span]));
+/// Adds a piece of a field to the case with the same decisions.
+fn add(
+    cases: &mut Vec<(Vec<u32>, Vec<Span>)>,
+    known: &mut BTreeMap<Vec<u32>, usize>,
+    left: Vec<u32>,
+    span: Span,
+) {
+    if let Some(index) = known.get(&left) {
+        cases[*index].1.push(span);
+        return;
     }
+    known.insert(left.clone(), cases.len());
+    cases.push((left, vec![span]));
 }
 
 /// Returns the numbers of both, in their order.
@@ -239,17 +239,17 @@ pub fn joined(mut parts: Vec<Part>) -> Vec<Part> {
     loop {
         let before = parts.len();
         for field in Field::ALL.into_iter().rev() {
-            let mut known: HashMap<(Region, u32, u32), usize> = HashMap::new();
+            let mut known: BTreeMap<(Region, u32, u32), usize> = BTreeMap::new();
             let mut kept: Vec<Part> = Vec::with_capacity(parts.len());
             for part in parts {
                 let others = part.region.clone().with(field, Spans::of([]));
                 match known.entry((others, part.old, part.new)) {
-                    std::collections::hash_map::Entry::Occupied(place) => {
+                    Place::Occupied(place) => {
                         let own = &mut kept[*place.get()];
                         let spans = own.region.field(field).or(part.region.field(field));
                         own.region = core::mem::take(&mut own.region).with(field, spans);
                     }
-                    std::collections::hash_map::Entry::Vacant(place) => {
+                    Place::Vacant(place) => {
                         place.insert(kept.len());
                         kept.push(part);
                     }

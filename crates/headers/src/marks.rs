@@ -20,7 +20,7 @@ impl Cube {
 
     fn and(self, other: Self) -> Option<Self> {
         let differs = (self.value ^ other.value) & self.mask & other.mask;
-        (differs == 0).then(|| Self {
+        (differs == 0).then_some(Self {
             value: self.value & self.mask | other.value & other.mask,
             mask: self.mask | other.mask,
         })

@@ -1,6 +1,6 @@
 //! Two lists as one: decisions of both where the lists agree, of one of them elsewhere.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::region::Region;
 
@@ -40,16 +40,19 @@ pub(crate) fn merge<'a>(old: &'a [(Region, u32)], new: &'a [(Region, u32)]) -> V
     merged
 }
 
+/// Places of a decision in the old and in the new list; `None` unless it stands there once.
+type Places = (Option<usize>, Option<usize>);
+
 /// Returns the places of equal decisions in both lists, in rising order in both: those that stand once in
 /// each, as far as they are in one order (patience diff).
 fn common(old: &[(Region, u32)], new: &[(Region, u32)]) -> Vec<(usize, usize)> {
-    let mut places: HashMap<&(Region, u32), (Option<usize>, Option<usize>)> = HashMap::new();
+    let mut places: BTreeMap<&(Region, u32), Places> = BTreeMap::new();
     for (index, one) in old.iter().enumerate() {
         let known = places.entry(one).or_insert((Some(index), None));
         // Twice in the list: not anchored.
         known.0 = known.0.filter(|place| *place == index);
     }
-    let mut seen: HashMap<&(Region, u32), usize> = HashMap::new();
+    let mut seen: BTreeMap<&(Region, u32), usize> = BTreeMap::new();
     for (index, one) in new.iter().enumerate() {
         let count = seen.entry(one).or_default();
         *count += 1;

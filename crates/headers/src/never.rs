@@ -89,7 +89,7 @@ fn are_covering(by: &[usize], parts: &[Region], rules: &[Region]) -> bool {
 
 /// Returns true if it is plain that no packet meets two of the rules: each is for another prefix of one of
 /// the addresses. Takes no memory for each field, as the tables of many subscribers have such rules.
-pub fn are_disjoint<'a>(rules: impl Iterator<Item = &'a Rule> + Clone) -> bool {
+pub fn are_disjoint<'a>(rules: &(impl Iterator<Item = &'a Rule> + Clone)) -> bool {
     let by = |address: fn(&Rule) -> Option<Prefix>| {
         let mut prefixes: Vec<Prefix> = Vec::new();
         for rule in rules.clone() {

@@ -6,7 +6,7 @@ use crate::field::{Field, TCP, other_ports, span, version, without_ports};
 use crate::spans::Spans;
 
 /// Box of packets: those whose fields are each in a set.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Region {
     fields: [Spans; Field::COUNT],
 }

@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 pub type Span = (u128, u128);
 
 /// Set of numbers: disjoint intervals in their order, none next to another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spans(SmallVec<[Span; 1]>);
 
 impl Spans {
@@ -33,7 +33,7 @@ impl Spans {
         for (low, high) in all {
             match joined.last_mut() {
                 Some(last) if last.1 >= low || last.1.checked_add(1) == Some(low) => {
-                    last.1 = last.1.max(high)
+                    last.1 = last.1.max(high);
                 }
                 _ => joined.push((low, high)),
             }
@@ -138,6 +138,14 @@ impl Spans {
             }
         }
         Self(left)
+    }
+}
+
+impl<'a> IntoIterator for &'a Spans {
+    type Item = &'a Span;
+    type IntoIter = core::slice::Iter<'a, Span>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

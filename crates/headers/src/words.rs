@@ -220,7 +220,7 @@ fn addresses(spans: &Spans, version: u128) -> String {
 fn prefixes(spans: &Spans, version: u128) -> Vec<String> {
     let width = if version == 4 { 32 } else { 128 };
     let mut all = Vec::new();
-    for &(low, high) in spans.iter() {
+    for &(low, high) in spans {
         let mut at = low;
         loop {
             let free = at.trailing_zeros().min(width);

@@ -186,7 +186,7 @@ impl Replay {
         room: u64,
         each: Option<EachPacket<'_>>,
     ) -> Result<Self, ReplayError> {
-        let mut seen = PacketsRead { is_cut, room, each, ..PacketsRead::default() };
+        let mut seen = PacketsRead { each, is_cut, room, ..PacketsRead::default() };
         if pcapng::is_pcapng(bytes) {
             pcapng::read(bytes, &mut seen)?;
         } else {

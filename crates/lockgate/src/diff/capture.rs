@@ -1,6 +1,6 @@
 //! Packets of a capture that a difference touches.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_headers::Field;
@@ -22,8 +22,8 @@ impl Diff {
     /// # Errors
     /// If the capture cannot be read.
     pub fn count(&mut self, capture: &[u8]) -> Result<Touched, CaptureError> {
-        let mut counted: HashMap<(usize, usize), Touched> = HashMap::new();
-        let mut known: HashMap<[u128; Field::COUNT], Places> = HashMap::new();
+        let mut counted: BTreeMap<(usize, usize), Touched> = BTreeMap::new();
+        let mut known: BTreeMap<[u128; Field::COUNT], Places> = BTreeMap::new();
         let mut all = Touched::default();
         let mut each = |packet: CapturedPacket<'_>| {
             let numbers = numbers(&packet);

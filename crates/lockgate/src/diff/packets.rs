@@ -1,8 +1,9 @@
 //! Packets that two ports treat differently.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use lockgate_engine::disciplines::{Family, Kind};
+use lockgate_engine::units::Rate;
 use lockgate_headers::{Field, Packet, Part, Region, Space, TooMany, decisions, difference, joined};
 use lockgate_scenario::QueueTree;
 use serde::{Serialize, Serializer};
@@ -21,7 +22,7 @@ const PRIORITY: [&str; 2] = ["prio", "priority"];
 const MARKS: [&str; 4] = ["green_dscp", "yellow_dscp", "red_dscp", "wash"];
 
 /// Treatment of a packet.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Treatment {
     /// Path of its class.
     pub class: String,
@@ -122,7 +123,7 @@ pub struct Touched {
 #[derive(Default)]
 struct Treatments {
     /// Key of the class, and the treatment without its name.
-    known: HashMap<(usize, Treatment), u32>,
+    known: BTreeMap<(usize, Treatment), u32>,
     keys: Vec<usize>,
 }
 
@@ -188,7 +189,7 @@ pub(super) fn changes(
     let count = after.tree.queues().len();
     // Classes that belong together have one key.
     let key_of_old = |index: usize| matching.new_of_old[index].unwrap_or(count + index);
-    let mut shown: [HashMap<u32, Treatment>; 2] = [HashMap::new(), HashMap::new()];
+    let mut shown: [BTreeMap<u32, Treatment>; 2] = [BTreeMap::new(), BTreeMap::new()];
     let mut numbered = |side: usize, port: &SidePort| {
         let treatments = treatments(port, &matching.paths[side]);
         let number = |(region, class): (Region, u32)| {
@@ -264,7 +265,7 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
     let root = Treatment {
         class: String::new(),
         rate_bps: None,
-        ceil_bps: port.rate.map(|rate| rate.as_bits()),
+        ceil_bps: port.rate.map(Rate::as_bits),
         priority: Vec::new(),
         mark: Vec::new(),
     };
@@ -273,8 +274,8 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
         let queue = &queues[index];
         let own = &mut all[index];
         own.class.clone_from(&paths[index]);
-        own.rate_bps = queue.guarantee().map(|rate| rate.as_bits()).or(own.rate_bps);
-        let ceil = queue.own_rate().map(|rate| rate.as_bits());
+        own.rate_bps = queue.guarantee().map(Rate::as_bits).or(own.rate_bps);
+        let ceil = queue.own_rate().map(Rate::as_bits);
         own.ceil_bps = own.ceil_bps.into_iter().chain(ceil).min();
         own.priority.extend(PRIORITY.iter().find_map(|key| queue.share.get(*key)?.as_integer()));
         let marks = MARKS.iter().filter_map(|key| {
@@ -286,7 +287,7 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
         let below = all[index].clone();
         for (place, child) in queue.children.iter().enumerate() {
             let mut inherited = below.clone();
-            inherited.priority.extend(is_strict.then_some(place as i64));
+            inherited.priority.extend(i64::try_from(place).ok().filter(|_| is_strict));
             all[*child] = inherited;
         }
     }

@@ -1,6 +1,6 @@
 //! Classes of two trees that belong together, and what changed in them, in words.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use lockgate_engine::units::Rate;
 use lockgate_scenario::{Queue, QueueTree, vary};
@@ -112,7 +112,7 @@ fn children([before, after]: [&[Queue]; 2], one: usize, other: usize) -> Vec<(us
         // Rules tell apart only classes that have some; a kind only if there is one of it.
         let is_usable = |queue: &Queue| level != 2 || !queue.rules.is_empty();
         let group = |list: &[usize], queues: &[Queue]| {
-            let mut groups: HashMap<String, Vec<usize>> = HashMap::new();
+            let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
             for index in list.iter().filter(|index| is_usable(&queues[**index])) {
                 groups.entry(signature(&queues[*index], level)).or_default().push(*index);
             }
@@ -126,7 +126,7 @@ fn children([before, after]: [&[Queue]; 2], one: usize, other: usize) -> Vec<(us
             let (&[old], Some(&[new])) = (olds.as_slice(), new.get(key).map(Vec::as_slice)) else { continue };
             pairs.push((old, new));
         }
-        let (olds, news): (std::collections::HashSet<usize>, std::collections::HashSet<usize>) =
+        let (olds, news): (std::collections::BTreeSet<usize>, std::collections::BTreeSet<usize>) =
             pairs.iter().copied().unzip();
         left.retain(|index| !olds.contains(index));
         right.retain(|index| !news.contains(index));

@@ -43,7 +43,7 @@ impl Checker<'_> {
             order.extend(own.iter().enumerate().map(|(index, rule)| (*child, index, rule)));
         }
         if order.len() < 2
-            || are_disjoint(order.iter().map(|(.., rule)| *rule))
+            || are_disjoint(&order.iter().map(|(.., rule)| *rule))
             || order.len() > MOST_COMPARED
         {
             return;
