@@ -11,7 +11,7 @@ use crate::network::{GATEWAY_4, GATEWAY_6};
 /// Checks that `scenario` can run on real packets.
 ///
 /// # Errors
-/// [`Failure::Unsuited`] with the first flow that cannot.
+/// [`Failure::Unsuited`] with the first node, port or flow that cannot.
 pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     for node in &scenario.nodes {
         if let Some(why) = unusable(node.address) {
@@ -20,6 +20,12 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
                 help: "give it another `address`, or leave that out".to_owned(),
             });
         }
+    }
+    if let Some(port) = scenario.ports.iter().find(|port| port.autorate.is_some()) {
+        return Err(Failure::Unsuited {
+            what: format!("the rate of port `{}` is stepped in simulations only", port.name),
+            help: "simulate it (leave `--live` out), or give the port a `rate` and leave `autorate` out".to_owned(),
+        });
     }
     for flow in &scenario.flows {
         let Transport::Tcp(TcpModel { application, initial_sequence, .. }) = flow.transport else { continue };
