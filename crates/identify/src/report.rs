@@ -46,7 +46,7 @@ impl Fit {
 
     /// Returns the relative half width of the interval of the bucket.
     pub fn bucket_error(&self) -> f64 {
-        if self.others > 0.0 { 0.2 } else { 0.06 }
+        if self.others > 0.0 { 0.25 } else { 0.1 }
     }
 
     /// Returns true if the limit of the queue was reached, so that it is known.
