@@ -13,7 +13,7 @@ draft=target/play/lockgate.$$.wasm
 PATH="$PWD/web/node_modules/.bin:$PATH"
 if command -v wasm-opt >/dev/null; then
     wasm-opt -O3 --enable-bulk-memory --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals \
-        --enable-multivalue --enable-reference-types "$built" -o "$draft"
+        --enable-multivalue --enable-reference-types --enable-simd --strip-debug --strip-producers "$built" -o "$draft"
 else
     cp "$built" "$draft"
 fi
