@@ -11,7 +11,7 @@ use crate::diagnostic::Problem;
 use crate::tree::maps_rest;
 
 /// Limit on the rules of a queue's children that are compared, besides those for distinct addresses.
-const MOST_COMPARED: usize = 20_000;
+const MOST_COMPARED: usize = 2_000;
 
 /// Rules of a sentence.
 const MOST_NAMED: usize = 4;
