@@ -18,7 +18,7 @@ class FlowMetrics(Measured):
         return self._distribution("owd")
 
     @property
-    def owd.bound(self) -> float | None:
+    def owd_bound(self) -> float | None:
         """Bound on the one-way delay that `lockgate prove` derives: it holds for all traffic within the
         envelopes, whatever the run; none for TCP, and where no theorem is known (Le Boudec and Thiran,
         Network Calculus, 2001), in seconds."""
