@@ -75,7 +75,7 @@ fn ipv4(packet: &[u8]) -> Result<Read, Error> {
     }
     let address = |at: usize| IpAddr::from([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     // Later fragments have no ports.
-    let is_first = u16::from_be_bytes([header[6], header[7]]) & 0x1FFF == 0;
+    let is_first = u16::from_be_bytes([header[6], header[7]]) << 3 == 0;
     let behind = if is_first { &packet[length..] } else { &[] };
     Ok(read(header[1], header[9], [address(12), address(16)], 0, behind))
 }

@@ -189,11 +189,10 @@ impl Offered {
         let end = flow.stop.map_or(scenario.duration, |stop| stop.min(scenario.duration));
         let time = end.saturating_sub(flow.start).as_secs_f64();
         let offered = match flow.transport {
-            Transport::Udp => Self::datagrams(flow, time),
+            // Of packets from outside, the program decides.
+            Transport::Udp | Transport::Outside { .. } => Self::datagrams(flow, time),
             Transport::UdpReturn { of } => Self::datagrams(&scenario.flows[of], time),
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Self::segments(scenario, place, time, rates),
-            // A program outside decides.
-            Transport::Outside { .. } => Self::datagrams(flow, time),
         };
         let packets = flow.packets.map_or(offered.packets, |most| offered.packets.min(most as f64));
         let packets = flow.bytes.map_or(packets, |most| packets.min(most.0 as f64 / offered.size + 1.0));

@@ -212,16 +212,12 @@ impl Outside {
     }
 
     fn keep(&mut self, carried: Carried) -> u64 {
-        match self.free.pop() {
-            Some(slot) => {
-                self.slab[slot as usize] = carried;
-                slot.into()
-            }
-            None => {
-                self.slab.push(carried);
-                self.slab.len() as u64 - 1
-            }
+        if let Some(slot) = self.free.pop() {
+            self.slab[slot as usize] = carried;
+            return slot.into();
         }
+        self.slab.push(carried);
+        self.slab.len() as u64 - 1
     }
 
     /// Keeps an arrival for the program.

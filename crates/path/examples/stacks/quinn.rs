@@ -43,7 +43,7 @@ impl Peer {
     }
 
     /// Passes an arrival to the stack.
-    pub fn handle(&mut self, path: &mut Path, delivery: Delivery) {
+    pub fn handle(&mut self, path: &mut Path, delivery: &Delivery) {
         let now = self.start + elapsed(delivery.at);
         let ecn = EcnCodepoint::from_bits(delivery.ecn.bits());
         let bytes = delivery.bytes[..].into();

@@ -63,7 +63,7 @@ pub struct Host {
 
 /// Returns the time of the stack, in whole microseconds.
 fn micros(at: Instant) -> Micros {
-    Micros::from_micros((at.as_picos() / 1_000_000) as i64)
+    Micros::from_micros((at.as_picos() / 1_000_000).cast_signed())
 }
 
 impl Host {

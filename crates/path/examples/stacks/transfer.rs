@@ -70,7 +70,7 @@ pub fn transfer(path: &mut Path, bytes: usize, transport: TransportConfig) -> Tr
             seen.marks += u64::from(delivery.ecn.is_marked());
             seen.arrivals.push((delivery.sent, delivery.end, delivery.length, delivery.at));
             let peer = if delivery.end == a { &mut peers[0] } else { &mut peers[1] };
-            peer.handle(path, delivery);
+            peer.handle(path, &delivery);
         }
         assert!(now < Instant::NEVER, "neither timer nor packet: the transfer stands still at {read} bytes");
     }

@@ -113,7 +113,7 @@ fn timer(host: &Host) -> Instant {
 
 /// All hosts of the flows that were taken over, by the number of their end.
 pub(crate) struct Hosts {
-    hosts: Vec<Host>,
+    all: Vec<Host>,
     /// By host: its order among those that act at one instant, sources first.
     ranks: Vec<usize>,
     /// Times of the hosts' timers, with their ranks and indices.
@@ -152,7 +152,7 @@ impl Hosts {
         let mut ranks = vec![0; hosts.len()];
         order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank);
         let timers = (0..hosts.len()).map(|place| (timer(&hosts[place]), ranks[place], place)).collect();
-        Self { hosts, ranks, timers, segments: Segments::default() }
+        Self { all: hosts, ranks, timers, segments: Segments::default() }
     }
 
     fn next(&self) -> Instant {
@@ -161,8 +161,8 @@ impl Hosts {
 
     /// Sends all that an end can send now, as the simulator's hosts do.
     fn send_from(&mut self, path: &mut Path, place: usize, now: Instant) {
-        let Self { hosts, segments, timers, ranks } = self;
-        let Host::Tcp(tcp) = &mut hosts[place] else { return };
+        let Self { all, segments, timers, ranks } = self;
+        let Host::Tcp(tcp) = &mut all[place] else { return };
         while let Some(departure) = tcp.endpoint.poll(now) {
             let segment = departure.segment;
             let number = segments.keep(segment);
@@ -197,7 +197,7 @@ impl Hosts {
         let Some((at, rank, place)) = self.timers.first().copied().filter(|(at, _, _)| *at <= now) else {
             return;
         };
-        match &mut self.hosts[place] {
+        match &mut self.all[place] {
             Host::Tcp(tcp) => {
                 tcp.endpoint.on_timer(now);
                 self.send_from(path, place, now);
@@ -217,7 +217,7 @@ impl Hosts {
 
     fn on_delivery(&mut self, path: &mut Path, delivery: &Delivery) {
         let place = delivery.end.index();
-        match &mut self.hosts[place] {
+        match &mut self.all[place] {
             Host::Tcp(tcp) => {
                 let number = u64::from_le_bytes(delivery.bytes[..].try_into().expect("a number"));
                 let segment = self.segments.take(number);

@@ -1,4 +1,5 @@
 //! The test of the README is this one, and it says what the README says that it says.
+#![allow(clippy::unwrap_used, reason = "as users write tests")]
 
 include!("mytransport.rs");
 
