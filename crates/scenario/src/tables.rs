@@ -104,7 +104,7 @@ impl laws::Visitor for Laws {
     fn visit<C: laws::Config + JsonSchema>(&mut self, about: laws::About) {
         let keys = parameters::<C>();
         let doc = format!("The law {}. Source: {}.", about.summary, about.source);
-        let notation = "a table of `[port.\"a:b\".autorate]`, with the law's name";
+        let notation = "[port.\"a:b\".autorate.LAW]";
         self.0.push(TableReference { name: about.name, notation, doc, notes: "", keys });
     }
 }
