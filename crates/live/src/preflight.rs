@@ -24,7 +24,8 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     if let Some(port) = scenario.ports.iter().find(|port| port.autorate.is_some()) {
         return Err(Failure::Unsuited {
             what: format!("the rate of port `{}` is stepped in simulations only", port.name),
-            help: "simulate it (leave `--live` out), or give the port a `rate` and leave `autorate` out".to_owned(),
+            help: "simulate it (leave `--live` out), or give the port a `rate` and leave `autorate` out"
+                .to_owned(),
         });
     }
     for flow in &scenario.flows {

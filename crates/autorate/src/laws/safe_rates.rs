@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! each 500 ms    delta = third lowest of the reflectors' (fast mean - slow mean)
-//! delta <  late and load > 0.8    rate * load becomes safe; rate + 10 % of the headroom to the largest safe + 3 % of the start
+//! delta <  late and load > 0.8    rate * load becomes safe; rate + 10 % of the headroom to the largest safe
+//!                                 + 3 % of the start
 //! delta >= late                   min(0.9 * rate * load, one of the last 100 safe rates)
 //! ```
 
