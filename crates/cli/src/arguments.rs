@@ -640,7 +640,6 @@ pub(crate) struct Receive {
 }
 
 #[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Identify {
     /// Scenario file with the line; its queues are not read
     #[arg(required_unless_present = "replay", conflicts_with = "replay")]

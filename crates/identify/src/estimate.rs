@@ -275,7 +275,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
     let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy));
     let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
-    let idle_loss = idle_lost as f64 / idle_count.max(1) as f64;
+    let share_lost = idle_lost as f64 / idle_count.max(1) as f64;
     Some(Estimate {
         base,
         jitter,
@@ -288,7 +288,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         wait,
         bucket,
         peak,
-        loss: if idle_lost > 1 { idle_loss } else { 0.0 },
+        loss: if idle_lost > 1 { share_lost } else { 0.0 },
         is_full: lost > 3 + probe.packets().count() / 50,
     })
 }
