@@ -33,6 +33,17 @@ to_bytes: number | null,
 /** Files of the class. */
 files: FilesSummary, };
 
+/** Packets of one flow in succession, or a wait of the port. */
+export type Block = {
+/** Index in `served` of its flow. */
+served: number,
+/** Beginning, in seconds since the arrival. */
+from_s: number,
+/** End, in seconds since the arrival. */
+to_s: number,
+/** Number of packets. */
+packets: number, };
+
 /** Percentiles and mean of a box plot; all `null` if nothing was observed. */
 export type BoxPlot = { p5: number | null, p25: number | null, p50: number | null, p75: number | null, p95: number | null, mean: number | null, };
 
@@ -335,6 +346,8 @@ grade?: Grade | null,
 /** Flows or queues that satisfy the bounds, if the address stands for several; absent for one. Of several
  * runs, those of the run in which the smallest share does. `value` is that of the member that decides. */
 members?: MembersHeld | null,
+/** Reason why the bound on the delay that it judges cannot be proven; absent otherwise. */
+no_bound?: string | null,
 /** Value of the metric; of several runs, their mean; `null` if one of them observed nothing. */
 value: number | null,
 /** Half the width of the mean's 95 % confidence interval; `null` for a single run, and if all values
@@ -499,6 +512,11 @@ loss_ratio: number | null,
 reordered_ratio: number | null,
 /** One-way delay (RFC 7679), in seconds. */
 owd_s: Distribution,
+/** Bound on the one-way delay that network calculus proves for all traffic within the envelopes, in
+ * seconds; absent without one. */
+owd_bound_s?: number | null,
+/** Reason why there is no such bound; absent with one, and if none was sought. */
+no_bound?: string | null,
 /** Part of the one-way delay spent waiting in queues, in seconds. */
 queueing_s: Distribution,
 /** Part of the one-way delay spent in transmission on links and in service at routers, in seconds. */
@@ -1176,7 +1194,9 @@ ports: Array<PortData>,
 /** Events. */
 events: Array<EventData>,
 /** Series of the same time without each change; absent if no such run was made. */
-ghosts?: Array<Ghost>, };
+ghosts?: Array<Ghost>,
+/** Packets with the largest delays, of flows that an expectation judges; absent if none was looked for. */
+worst?: Array<WorstPacket>, };
 
 /** Request for runs. */
 export type RunRequest = {
@@ -1269,6 +1289,15 @@ memory_bytes: number, };
 
 /** Request for a schema. */
 export type SchemaRequest = "scenario" | "policy";
+
+/** Time of a stay in which one flow was served, or in which the port might not send. */
+export type Served = {
+/** Flow; `null` if the port might not send. */
+flow: string | null,
+/** Number of packets. */
+packets: number,
+/** Time, in seconds. */
+time_s: number, };
 
 /** A knob with the range of its values. */
 export type Slider = {
@@ -1365,6 +1394,27 @@ flows: Array<string>,
 verdict?: RunVerdict | null,
 /** Directory of its results; empty if none are written. */
 results?: string, };
+
+/** Stay of a packet in the queues of a port. */
+export type Stay = {
+/** Port. */
+port: string,
+/** Queue that it left, and its discipline; empty if the port does not explain its decisions. */
+queue: string,
+/** Arrival at the port, in seconds. */
+arrived_s: number,
+/** Time in its queues, in seconds. */
+waited_s: number,
+/** Number of packets in the queues at its arrival. */
+ahead_packets: number,
+/** Use of that time, largest first. */
+served: Array<Served>,
+/** What the port did, in order; of a long stay the last blocks. */
+blocks: Array<Block>,
+/** Reason for its choice at last, from the root of the tree to the leaf: one sentence a level. */
+reasons: Array<string>,
+/** True if the port marked it. */
+is_marked: boolean, };
 
 /** Result of a decision. */
 export type StepChoice = { "packet": {
@@ -1678,6 +1728,27 @@ half_width: number | null,
 ratios: [number, number] | null,
 /** True if the change is told to have an effect: the runs tell the difference from chance. */
 is_effect: boolean, };
+
+/** Packet of a flow with the largest one-way delay, and its stays in the queues of ports. */
+export type WorstPacket = {
+/** Flow. */
+flow: string,
+/** Sequence number within the flow, from 0. */
+sequence: number,
+/** Frame length in bytes. */
+length_bytes: number,
+/** Time at which the source sent it, in seconds. */
+sent_s: number,
+/** One-way delay, in seconds. */
+owd_s: number,
+/** Median of the flow's one-way delay, in seconds. */
+owd_p50_s: number,
+/** Part of the delay on links and in routers: transmission, service and propagation, in seconds. */
+beside_queues_s: number,
+/** Stays, in the order of time. */
+stays: Array<Stay>,
+/** Command that shows the decisions of the port at which it waited longest. */
+command: string, };
 
 /** One problem. */
 export type Wrong = {
