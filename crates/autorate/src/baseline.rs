@@ -12,9 +12,9 @@ const LEAST_CHANGE: Duration = Duration::from_millis(15);
 
 /// Delay of a line without a queue: the minimum of the last 10 s.
 ///
-/// **A change of the path** raises every delay at once. It is told from a queue by its effect: a queue shrinks
-/// while less is sent than it was once drained by. If as much as the excess would have drained, and the
-/// excess has stayed, it was no queue.
+/// **A change of the path** raises every delay at once. It is told from a queue by its effect: a queue
+/// shrinks while less is sent than it was once drained by. If as much as the excess would have drained, and
+/// the excess has stayed, it was no queue.
 #[derive(Clone, Debug)]
 pub struct Baseline {
     smallest: Smallest,

@@ -2,6 +2,7 @@
 
 use lockgate_engine::units::{Bytes, Instant, Rate};
 
+use crate::bounds::Bounds;
 use crate::laws::{Law, Parameters, Step};
 use crate::reason::{Reason, Why};
 use crate::sample::Sample;
@@ -13,24 +14,6 @@ const LEAST_PACKETS: u64 = 4;
 
 /// Length of a full packet.
 const PACKET: Bytes = Bytes(1514);
-
-/// Bounds of a rate, and the rate at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    /// Least rate.
-    pub min: Rate,
-    /// Largest rate; taken as the least rate if it is less.
-    pub max: Rate,
-    /// Rate before the first step.
-    pub start: Rate,
-}
-
-impl Bounds {
-    fn clamp(self, rate: Rate) -> Rate {
-        // In this order, so that the largest rate holds whatever the bounds are.
-        rate.max(self.min).min(self.max.max(self.min))
-    }
-}
 
 /// Controller of the rate of one direction of a line.
 #[derive(Debug)]
@@ -63,8 +46,8 @@ impl Controller {
     pub fn step(&mut self, now: Instant, sample: &Sample) -> (Rate, Reason) {
         let view = self.signals.step(now, sample, self.rate);
         let (wanted, why) = self.law.step(&view);
-        // Four packets a round trip, as long as that takes now, also during an outage: the line's return is seen
-        // by what is sent.
+        // Four packets a round trip, as long as that takes now, also during an outage: the line's return is
+        // seen by what is sent.
         let floor = rate_of(LEAST_PACKETS * PACKET.0, view.rtt + view.delay.unwrap_or_default());
         let wanted = if matches!(why, Why::Given) { wanted } else { wanted.max(floor) };
         let reason = Reason { why, delivered: view.delivered(LEAST_SPAN + view.rtt), delay: view.delay };

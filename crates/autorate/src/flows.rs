@@ -71,7 +71,7 @@ pub struct Flows {
     smallest: Option<Duration>,
 }
 
-/// What acknowledgements have told since the last time.
+/// News of acknowledgements since the last time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// Bytes of tracked frames sent.
@@ -164,7 +164,8 @@ impl Flows {
     /// Returns what was told since the last call.
     pub fn take(&mut self, now: Instant) -> Told {
         let waits = |flow: &Flow| {
-            // Of those sent after the newest delivered one: the next that can come. A hole before it is a loss.
+            // Of those sent after the newest delivered one: the next that can come. A hole before it is a
+            // loss.
             let from = flow.outstanding.iter().rposition(|packet| packet.is_delivered).map_or(0, |at| at + 1);
             flow.outstanding
                 .get(from)

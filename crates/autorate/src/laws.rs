@@ -10,7 +10,7 @@ use lockgate_engine::units::{Duration, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::controller::Bounds;
+use crate::bounds::Bounds;
 use crate::reason::Why;
 use crate::signals::View;
 
@@ -20,7 +20,7 @@ pub trait Step: fmt::Debug + Send {
     fn step(&mut self, view: &View<'_>) -> (Rate, Why);
 }
 
-/// What a law declares of itself.
+/// Declaration of a law: its name, source and guarantees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// Name in files.

@@ -39,6 +39,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod bounds;
 pub mod controller;
 pub mod flows;
 pub mod laws;
@@ -50,7 +51,8 @@ pub mod sample;
 pub mod signals;
 mod window;
 
-pub use controller::{Bounds, Controller};
+pub use bounds::Bounds;
+pub use controller::Controller;
 pub use laws::{Law, Parameters, Unfit};
 pub use ratio::Ratio;
 pub use reason::{Reason, Why};

@@ -89,8 +89,8 @@ mod tests {
         let mut reflectors = Reflectors::default();
         for step in 1..200 {
             let now = Instant::ZERO + ms(100 * step);
-            // Two answer with the line's 0 or 40 ms of queue, one is always fast, one congested at times of its
-            // own, one dead.
+            // Two answer with the line's 0 or 40 ms of queue, one is always fast, one congested at times of
+            // its own, one dead.
             let queue = if step % 20 < 10 { 0 } else { 40 };
             let own = if step % 7 < 3 { 90 } else { 0 };
             let mut answers = [None; MOST_PROBES];

@@ -5,8 +5,8 @@ use lockgate_engine::units::{Bytes, Duration, Rate};
 /// Limit on the probed addresses of one line.
 pub const MOST_PROBES: usize = 8;
 
-/// Round trip of each probed address, if it answered. The length is written out: rustc 1.95 fails on a closure
-/// that captures an array whose length is a constant.
+/// Round trip of each probed address, if it answered. The length is written out: rustc 1.95 fails on a
+/// closure that captures an array whose length is a constant.
 pub type Probes = [Option<Duration>; 8];
 
 /// Observations of one direction of a line since the last step.

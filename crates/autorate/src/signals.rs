@@ -21,7 +21,7 @@ pub const LEAST_SPAN: Duration = Duration::from_millis(40);
 /// Span over which the load is measured.
 const LOAD_SPAN: Duration = Duration::from_millis(200);
 
-/// What a law reads in one step.
+/// Signals that a law reads in one step.
 #[derive(Debug)]
 pub struct View<'a> {
     /// Time of the step.

@@ -72,7 +72,8 @@ fn brake_halves_after_an_outage() {
         let _ = controller.step(at(10 * step), &silent(10 * step));
     }
     let (rate, reason) = controller.step(at(530), &silent(530));
-    // Four packets of 1514 bytes in the 530 ms that a round trip has taken by now are less than the least rate.
+    // Four packets of 1514 bytes in the 530 ms that a round trip has taken by now are less than the least
+    // rate.
     assert_eq!((rate, reason.why), (kbit(1000), Why::Outage));
     let (rate, reason) = controller.step(at(540), &answered);
     assert_eq!((rate, reason.why), (kbit(5000), Why::Resumed));

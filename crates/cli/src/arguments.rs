@@ -374,7 +374,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE.svg", conflicts_with = "twin")]
     pub(crate) card: Option<PathBuf>,
     /// Shows the packet of this flow with the largest delay, such as flow.call: where it waited, behind what,
-    /// and why it was sent no sooner; may be repeated. The report shows that of each flow whose delay is judged
+    /// and why it was sent no sooner; may be repeated. The report shows that of each flow whose delay is
+    /// judged
     #[arg(long, value_name = "FLOW", conflicts_with_all = ["live", "twin"])]
     pub(crate) worst: Vec<String>,
     /// Keeps a row for every packet and port in packets.parquet

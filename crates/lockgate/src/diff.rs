@@ -17,6 +17,7 @@ mod side;
 mod text;
 mod tree;
 mod trial;
+mod values;
 
 use serde::Serialize;
 

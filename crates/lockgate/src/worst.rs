@@ -1,5 +1,5 @@
-//! Worst packets: from the recording of a run to the packet of a flow with the largest delay, found by a second
-//! run of the same seed, and what stood before it at each port.
+//! Worst packets: from the recording of a run to the packet of a flow with the largest delay, found by a
+//! second run of the same seed, and what stood before it at each port.
 
 use lockgate_engine::explanation::Explanation;
 use lockgate_engine::packet::FlowId;
@@ -16,15 +16,15 @@ use crate::shell;
 /// Limit on the blocks of a stay.
 const MOST_BLOCKS: usize = 400;
 
-/// Limit on the events of a run that is repeated without being asked to, so that a large one does not take twice
-/// as long.
+/// Limit on the events of a run that is repeated without being asked to, so that a large one does not take
+/// twice as long.
 const MOST_EVENTS: u64 = 20_000_000;
 
 /// Limit on the flows of which a packet is looked for without being asked to.
 const MOST_FLOWS: usize = 8;
 
-/// Returns the flows of a simulated run whose delay an expectation judges, missed expectations first: those that
-/// a report shows the worst packet of. None of a large run.
+/// Returns the flows of a simulated run whose delay an expectation judges, missed expectations first: those
+/// that a report shows the worst packet of. None of a large run.
 pub fn judged_flows(recording: &Recording, summary: &lockgate_measure::summary::Summary) -> Vec<String> {
     if recording.mode != Mode::Sim || recording.engine.events > MOST_EVENTS {
         return Vec::new();
@@ -44,9 +44,9 @@ pub fn judged_flows(recording: &Recording, summary: &lockgate_measure::summary::
     names
 }
 
-/// Returns the packet with the largest one-way delay of each of these flows, in the order of their arrivals. A flow
-/// that received nothing in the window, or that is recorded briefly, has none. `command` has the
-/// words of `lockgate step` that name the scenario; without them no command is given.
+/// Returns the packet with the largest one-way delay of each of these flows, in the order of their arrivals.
+/// A flow that received nothing in the window, or that is recorded briefly, has none. `command` has the words
+/// of `lockgate step` that name the scenario; without them no command is given.
 ///
 /// # Errors
 /// A run that fails.

@@ -1,5 +1,5 @@
-//! Laws of the worst packet: it is the packet with the largest delay, its stays are the rows of its packet in the
-//! recording, and what stood before it is what the recording says left the port in that time.
+//! Laws of the worst packet: it is the packet with the largest delay, its stays are the rows of its packet in
+//! the recording, and what stood before it is what the recording says left the port in that time.
 
 use std::collections::BTreeMap;
 

@@ -115,7 +115,7 @@ pub fn application(
     let flow = &scenario.flows[of];
     Ok(match model.application {
         Task::Control { of: led } => {
-            let ftp = scenario.flows[led].ftp.unwrap_or_default();
+            let ftp = scenario.flows[led].ftp.as_deref().copied().unwrap_or_default();
             let dialogue = if active { Dialogue::client(ftp) } else { Dialogue::server(ftp) };
             Application::Dialogue(Box::new(dialogue))
         }

@@ -3,11 +3,9 @@
 use lockgate_engine::classify::Fields;
 use lockgate_sim::{Outgoing, OutsideSegment};
 
+use crate::end::LONGEST;
 use crate::error::Error;
 use crate::headers;
-
-/// Largest number of bytes in a packet: that of an IPv4 packet.
-pub(crate) const LONGEST: usize = 65_535;
 
 /// Bytes of headers that a datagram gets on the line: Ethernet, IPv4, UDP.
 const DATAGRAM_HEADERS: u32 = 14 + 20 + 8;

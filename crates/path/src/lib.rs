@@ -36,18 +36,18 @@
 
 #![forbid(unsafe_code)]
 
-mod builder;
+mod end;
 mod error;
 mod finished;
 mod frame;
 mod headers;
 mod path;
 
-pub use builder::PathBuilder;
+pub use end::End;
 pub use error::Error;
 pub use finished::Finished;
 pub use frame::{Dscp, Ecn, Frame, Payload};
-pub use path::{Delivery, End, Fate, Path};
+pub use path::{Delivery, Fate, Path, PathBuilder};
 
 pub use lockgate_engine::classify::{Acknowledgement, Fields};
 pub use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};

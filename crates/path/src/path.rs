@@ -1,5 +1,7 @@
 //! The path: packets in, packets out, and the time between.
 
+mod builder;
+
 use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
@@ -7,27 +9,13 @@ use lockgate_engine::units::{Duration, Instant, Probability, Rate};
 use lockgate_scenario::{Files, OutsideFlow, Override, Scenario};
 use lockgate_sim::{Incoming, OutsideCallError, Simulation};
 
-use crate::builder::{PathBuilder, link_of};
+pub use self::builder::PathBuilder;
+use self::builder::link_of;
+use crate::end::End;
 use crate::error::Error;
 use crate::finished::Finished;
 use crate::frame::{Dscp, Ecn, Frame, Payload};
 use crate::headers::set_traffic_class;
-
-/// One end of a path: where your code sends and receives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct End(u32);
-
-impl End {
-    /// Returns the number of the end in its path, from 0: those of the first pair are 0 and 1.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// Returns the end with this number. If the path has no such end, its calls are errors.
-    pub const fn at(index: u32) -> Self {
-        Self(index)
-    }
-}
 
 /// Fate of a packet when [`Path::send`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +97,11 @@ impl Path {
         let mut sides = Vec::with_capacity(2 * flows.len());
         let mut receivers = vec![None; scenario.flows.len()];
         for OutsideFlow { forth, back } in flows.iter().copied() {
-            let here = End(sides.len() as u32);
+            let here = End::at(sides.len() as u32);
             let flow = &scenario.flows[forth];
             sides.push(Side { node: flow.from, flow: Some(forth) });
             sides.push(Side { node: flow.to, flow: back });
-            receivers[forth] = Some(End(here.0 + 1));
+            receivers[forth] = Some(End::at(here.index() as u32 + 1));
             if let Some(back) = back {
                 receivers[back] = Some(here);
             }
@@ -128,12 +116,12 @@ impl Path {
 
     /// Returns the two ends that were named first.
     pub fn ends(&self) -> [End; 2] {
-        [End(0), End(1)]
+        [End::at(0), End::at(1)]
     }
 
     /// Returns all ends, two for each pair, in the order in which they were named.
     pub fn all_ends(&self) -> impl Iterator<Item = End> + use<> {
-        (0..self.sides.len() as u32).map(End)
+        (0..self.sides.len() as u32).map(End::at)
     }
 
     /// Returns the end at a node.
@@ -147,7 +135,7 @@ impl Path {
         let first = there.next();
         let count = usize::from(first.is_some()) + there.count();
         match first {
-            Some((index, _)) if count == 1 => Ok(End(index as u32)),
+            Some((index, _)) if count == 1 => Ok(End::at(index as u32)),
             _ => Err(Error::NotOneEnd { node: node.to_owned(), count }),
         }
     }
@@ -160,7 +148,7 @@ impl Path {
         let flows = &self.simulation.observe().scenario.flows;
         let sends = |side: &Side| side.flow.is_some_and(|index| flows[index].name == flow);
         let index = self.sides.iter().position(sends).ok_or_else(|| Error::UnknownFlow(flow.to_owned()))?;
-        Ok([End(index as u32), End(index as u32 ^ 1)])
+        Ok([End::at(index as u32), End::at(index as u32 ^ 1)])
     }
 
     /// Sends a datagram at `now`. Everything that happens in the network before that time has happened when
@@ -223,7 +211,7 @@ impl Path {
         }
         Delivery {
             // Every flow of a program outside has a receiver.
-            end: self.receivers.get(flow).copied().flatten().unwrap_or(End(u32::MAX)),
+            end: self.receivers.get(flow).copied().flatten().unwrap_or(End::at(u32::MAX)),
             bytes: data,
             ecn: Ecn::from_bits(traffic_class),
             dscp: Dscp::from_bits(traffic_class >> 2),
@@ -254,7 +242,7 @@ impl Path {
     }
 
     fn set_link(&mut self, now: Instant, key: &str, value: &str) -> Result<(), Error> {
-        let link = link_of(self.simulation.observe().scenario).unwrap_or(crate::builder::LINK).to_owned();
+        let link = link_of(self.simulation.observe().scenario).unwrap_or(builder::LINK).to_owned();
         self.set(now, &format!("link.{link}.{key}"), value)
     }
 

@@ -283,9 +283,9 @@ pub(crate) struct PortTable {
     pub(crate) framing: Option<Framing>,
 }
 
-/// The controller of a port's rate, for a line whose rate moves: it steps the rate by what comes back over the
-/// line. The parameters of each law are in a table of the law's name, such as `brake = { target = "20ms" }`;
-/// those of laws that are not chosen have no effect.
+/// The controller of a port's rate, for a line whose rate moves: it steps the rate by what comes back over
+/// the line. The parameters of each law are in a table of the law's name, such as `brake = { target = "20ms"
+/// }`; those of laws that are not chosen have no effect.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AutorateTable {

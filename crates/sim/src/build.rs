@@ -11,8 +11,9 @@ use lockgate_scenario::model::{Scenario, Transport};
 use crate::cut::Cut;
 use crate::echoes::Echoes;
 use crate::events::Events;
-use crate::network::{FlowTable, Network, Schedule, Slots};
+use crate::network::{FlowTable, Network, Schedule};
 use crate::outside::Outside;
+use crate::slots::Slots;
 use crate::tcp_hosts::TcpHosts;
 
 pub(crate) fn build(scenario: &Scenario, seed: Seed) -> Result<Network, Failure> {

@@ -135,8 +135,8 @@ impl Driver {
     }
 }
 
-/// Returns the port of the line behind a port: that of the given link, or of the slowest, on the path of a flow
-/// that passes both.
+/// Returns the port of the line behind a port: that of the given link, or of the slowest, on the path of a
+/// flow that passes both.
 fn line_behind(scenario: &Scenario, port: usize, link: Option<usize>) -> Option<usize> {
     let behind = |flow: usize| {
         let ports: Vec<usize> = path(scenario, flow).collect();

@@ -17,7 +17,7 @@ use lockgate_scenario::Scenario;
 use lockgate_scenario::model::PortModel;
 use lockgate_scenario::tree::Queue;
 
-use crate::network::Slots;
+use crate::slots::Slots;
 
 /// Nodes closer than this are in one part: what they exchange comes too soon for a part to be advanced alone.
 const LEAST_LOOKAHEAD: Duration = Duration::from_micros(50);

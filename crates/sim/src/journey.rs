@@ -4,9 +4,9 @@
 //! arrival -> [port waits | packet of a flow | ... | packet of a flow] -> departure -> link -> next port
 //! ```
 //!
-//! A run has no record of its packets. The run is repeated: every port is watched from the start, since a watch
-//! does not know the packets that wait already, and decisions are explained only while the looked-for packet
-//! can be on its way. Pure, like the simulation.
+//! A run has no record of its packets. The run is repeated: every port is watched from the start, since a
+//! watch does not know the packets that wait already, and decisions are explained only while the looked-for
+//! packet can be on its way. Pure, like the simulation.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ pub struct Sought {
     pub to: Instant,
 }
 
-/// What a port did for a time.
+/// Use of a port for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Beginning of it.
@@ -57,7 +57,7 @@ pub struct Stay {
     pub left: Instant,
     /// Number of packets that waited at its arrival.
     pub ahead: usize,
-    /// What the port did meanwhile, in order; each block lasts to the next one, the last to `left`.
+    /// Use of the port meanwhile, in order; each block lasts to the next one, the last to `left`.
     pub blocks: Vec<Block>,
     /// Explanation of the decision by which it left.
     pub decision: Option<Explanation>,
@@ -91,8 +91,8 @@ struct Followed {
     present: Option<Stay>,
 }
 
-/// Repeats the run of `scenario` and `seed` up to the packets that are looked for, and returns their journeys,
-/// in the order of their arrivals. A packet that is not found is left out.
+/// Repeats the run of `scenario` and `seed` up to the packets that are looked for, and returns their
+/// journeys, in the order of their arrivals. A packet that is not found is left out.
 ///
 /// # Errors
 /// Those of [`Simulation::new`] and [`Simulation::step_until`].
@@ -158,8 +158,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Advances the run from event to event while one of the packets can be on its way. Those that are received,
-    /// or can no longer be, are removed from `sought`.
+    /// Advances the run from event to event while one of the packets can be on its way. Those that are
+    /// received, or can no longer be, are removed from `sought`.
     fn find(&mut self, sought: &mut Vec<Sought>) -> Result<(), Failure> {
         self.ports(|port| port.watch_decisions(true));
         if self.flows.is_empty() {

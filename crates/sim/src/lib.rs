@@ -23,6 +23,7 @@ pub mod outside;
 pub mod run;
 pub mod side_by_side;
 pub mod simulation;
+mod slots;
 pub mod stepper;
 mod tcp_hosts;
 

@@ -11,11 +11,11 @@ use lockgate_network::{
 };
 use lockgate_scenario::Scenario;
 use lockgate_scenario::change::Prepared;
-use lockgate_scenario::model::Transport;
 
 use crate::echoes::Echoes;
 use crate::events::Events;
 use crate::outside::Outside;
+use crate::slots::{Slots, Turn};
 use crate::tcp_hosts::{TcpArrival, TcpHosts};
 
 /// Header fields of each flow's packets.
@@ -34,70 +34,6 @@ impl FlowTable {
             fields: scenario.flows.iter().map(|flow| flow.fields).collect(),
             marks: marked.iter().map(|flow| flow.mark).collect(),
         }
-    }
-}
-
-/// Layout of the event queue's slots, in the order in which ties are settled: links, routers, sources, hosts.
-/// Timeline and sampling have no slot: they are rare, and [`simulation`](crate::simulation) tests for them by
-/// one comparison an event.
-#[derive(Clone, Copy)]
-pub(crate) struct Slots {
-    pub(crate) links: usize,
-    pub(crate) routers: usize,
-    pub(crate) sources: usize,
-    /// Ends of TCP connections.
-    pub(crate) hosts: usize,
-}
-
-/// Owner of an event.
-enum Turn {
-    Link(usize),
-    Router(usize),
-    Source(usize),
-    Host(usize),
-}
-
-impl Slots {
-    pub(crate) fn of(scenario: &Scenario) -> Self {
-        Self {
-            links: scenario.ports.len(),
-            routers: scenario.nodes.iter().filter(|node| node.service.is_some()).count(),
-            sources: scenario.flows.iter().filter(|flow| flow.transport == Transport::Udp).count(),
-            hosts: TcpHosts::count(scenario),
-        }
-    }
-
-    pub(crate) fn link(link: usize) -> usize {
-        link
-    }
-
-    pub(crate) fn router(self, router: usize) -> usize {
-        self.links + router
-    }
-
-    pub(crate) fn source(self, source: usize) -> usize {
-        self.links + self.routers + source
-    }
-
-    pub(crate) fn host(self, host: usize) -> usize {
-        self.links + self.routers + self.sources + host
-    }
-
-    pub(crate) fn count(self) -> usize {
-        self.links + self.routers + self.sources + self.hosts
-    }
-
-    #[inline(always)]
-    fn turn(self, slot: usize) -> Turn {
-        if slot < self.links {
-            return Turn::Link(slot);
-        }
-        let index = slot - self.links;
-        if index < self.routers {
-            return Turn::Router(index);
-        }
-        let index = index - self.routers;
-        if index < self.sources { Turn::Source(index) } else { Turn::Host(index - self.sources) }
     }
 }
 

@@ -20,8 +20,7 @@ use lockgate_measure::recording::SegmentFields;
 use lockgate_network::{Failure, HostClock};
 use lockgate_scenario::{Scenario, Transport};
 
-use crate::network::Slots;
-use crate::simulation::Simulation;
+use crate::slots::Slots;
 
 /// TCP fields of a packet of a program outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,20 +91,20 @@ pub enum OutsideCallError {
 }
 
 /// A flow of a program outside.
-struct OutsideHost {
+pub(crate) struct OutsideHost {
     node: usize,
     clock: HostClock,
     /// Slot before which all events of its instant happen.
-    rank: usize,
+    pub(crate) rank: usize,
     /// Flow by which its receiver answers.
-    partner: Option<usize>,
+    pub(crate) partner: Option<usize>,
     /// Number of packets sent.
     sequence: u32,
 }
 
 /// Contents of a packet in the network.
 #[derive(Default)]
-struct Carried {
+pub(crate) struct Carried {
     fields: Option<Fields>,
     acknowledgement: Option<Acknowledgement>,
     tag: u64,
@@ -116,14 +115,14 @@ struct Carried {
 #[derive(Default)]
 pub(crate) struct Outside {
     /// By flow; empty if the scenario has no outside flow.
-    hosts: Vec<Option<OutsideHost>>,
-    slab: Vec<Carried>,
-    free: Vec<u32>,
-    arrivals: VecDeque<Incoming>,
+    pub(crate) hosts: Vec<Option<OutsideHost>>,
+    pub(crate) slab: Vec<Carried>,
+    pub(crate) free: Vec<u32>,
+    pub(crate) arrivals: VecDeque<Incoming>,
     /// Slot of the latest packet that was lost.
-    lost: Option<u64>,
+    pub(crate) lost: Option<u64>,
     /// Flow of the host whose turn it is, and the instant: what it sends then enters the network at once.
-    turn: Option<(usize, Instant)>,
+    pub(crate) turn: Option<(usize, Instant)>,
 }
 
 impl Outside {
@@ -168,7 +167,7 @@ impl Outside {
         self.hosts.is_empty()
     }
 
-    fn host(&self, flow: usize) -> Option<&OutsideHost> {
+    pub(crate) fn host(&self, flow: usize) -> Option<&OutsideHost> {
         self.hosts.get(flow)?.as_ref()
     }
 
@@ -243,7 +242,12 @@ impl Outside {
     }
 
     /// Returns the header of a packet that flow `flow` sends now, and its node.
-    fn header(&mut self, flow: usize, outgoing: Outgoing, now: Instant) -> Option<(Header, usize)> {
+    pub(crate) fn header(
+        &mut self,
+        flow: usize,
+        outgoing: Outgoing,
+        now: Instant,
+    ) -> Option<(Header, usize)> {
         let Outgoing { length, traffic_class, fields, segment, tag, data } = outgoing;
         let acknowledgement = segment.and_then(|segment| segment.acknowledgement);
         let payload = self.keep(Carried { fields, acknowledgement, tag, data });
@@ -268,97 +272,5 @@ impl Outside {
     /// True if the network holds no packet of a program.
     pub(crate) fn is_clear(&self) -> bool {
         self.slab.len() == self.free.len()
-    }
-}
-
-impl Simulation<'_> {
-    /// Sends a packet of the outside flow at index `flow` now. Everything before has happened then. Returns
-    /// false if the packet is lost already: refused by the first queue, or lost on the first line.
-    ///
-    /// # Errors
-    /// See [`OutsideCallError`]. Nothing is sent then.
-    pub fn send_outside(
-        &mut self,
-        now: Instant,
-        flow: usize,
-        outgoing: Outgoing,
-    ) -> Result<bool, OutsideCallError> {
-        let outside = &self.events.network.core.runtime.outside;
-        let rank = outside.host(flow).ok_or(OutsideCallError::NoFlow(flow))?.rank;
-        if outside.turn != Some((flow, now)) {
-            self.reach(now)?;
-            self.advance_to(now, rank, false)?;
-            if self.has_ended {
-                return Err(OutsideCallError::Ended(self.end));
-            }
-        }
-        let outside = &mut self.events.network.core.runtime.outside;
-        outside.turn = Some((flow, now));
-        outside.lost = None;
-        let Some((header, node)) = outside.header(flow, outgoing, now) else { return Ok(false) };
-        let slot = header.payload;
-        self.events.network.send_outside(header, node, now);
-        Ok(self.events.network.core.runtime.outside.lost != Some(slot))
-    }
-
-    /// Advances the run to the next arrival at a program outside, at the latest to `until`. Events of sources
-    /// and hosts at `until` itself are left for later: outside hosts act there too.
-    ///
-    /// # Errors
-    /// See [`OutsideCallError`]; a run that has ended has no arrivals, which is no error.
-    pub fn receive_outside(&mut self, until: Instant) -> Result<Option<Incoming>, OutsideCallError> {
-        if self.events.network.core.runtime.outside.first_arrival().is_none() {
-            self.reach(until)?;
-            self.advance_to(until, self.acting_slot(), true)?;
-        }
-        let outside = &mut self.events.network.core.runtime.outside;
-        let Some(incoming) = outside.arrivals.pop_front() else {
-            outside.turn = None;
-            return Ok(None);
-        };
-        let partner = outside.host(incoming.flow).and_then(|host| host.partner);
-        outside.turn = partner.filter(|_| incoming.at == self.now).map(|flow| (flow, incoming.at));
-        Ok(Some(incoming))
-    }
-
-    /// Advances the run to `now`; arrivals wait until they are received.
-    ///
-    /// # Errors
-    /// See [`OutsideCallError`].
-    pub fn advance_outside(&mut self, now: Instant) -> Result<(), OutsideCallError> {
-        self.reach(now)?;
-        self.advance_to(now, self.acting_slot(), false)?;
-        self.events.network.core.runtime.outside.turn = None;
-        Ok(())
-    }
-
-    /// Returns the earliest time to which [`receive_outside`](Self::receive_outside) has something to do;
-    /// `None` if nothing happens until the end of the run.
-    pub fn next_outside(&self) -> Option<Instant> {
-        if let Some(arrival) = self.events.network.core.runtime.outside.first_arrival() {
-            return Some(arrival);
-        }
-        let (event, slot) = self.events.network.first();
-        // Sources and hosts of this instant are left for after it.
-        let is_left = event <= self.now && slot >= self.acting_slot();
-        let event = if is_left { self.now + Duration::from_picos(1) } else { event };
-        let next = event.min(self.next_change());
-        (next < self.end && !self.has_ended).then_some(next)
-    }
-
-    /// Returns the number of contents of packets that the network holds, and of arrivals not yet received.
-    pub fn outside_packets(&self) -> usize {
-        let outside = &self.events.network.core.runtime.outside;
-        outside.slab.len() - outside.free.len() + outside.arrivals.len()
-    }
-
-    /// Refuses a time before the one reached.
-    fn reach(&self, time: Instant) -> Result<(), OutsideCallError> {
-        if time < self.now { Err(OutsideCallError::Backwards(time, self.now)) } else { Ok(()) }
-    }
-
-    /// Returns the first slot of sources and hosts.
-    fn acting_slot(&self) -> usize {
-        self.events.network.core.runtime.slots.source(0)
     }
 }

@@ -7,9 +7,11 @@
 //! at one instant:               change < links < routers < sources < hosts < controllers < sampling < t
 //! ```
 //!
-//! Changes, steps of controllers, samplings, the target of a step and the end are outside the event queue: the
-//! first of them is the limit up to which the event loop (`event_loop.rs`) is advanced. A run in a thousand
-//! steps handles the same events in the same order as a run in one.
+//! Changes, steps of controllers, samplings, the target of a step and the end are outside the event queue:
+//! the first of them is the limit up to which the event loop (`event_loop.rs`) is advanced. A run in a
+//! thousand steps handles the same events in the same order as a run in one.
+
+mod outside_calls;
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! Controllers of a rate before lines that move: what each law makes of the uplink, beside the best static cap
-//! and the causal oracle.
+//! Controllers of a rate before lines that move: what each law makes of the uplink, beside the best static
+//! cap and the causal oracle.
 //!
 //! A sample runs by default. The table: `LOCKGATE_LAWS=1 cargo test --workspace --test autorate --release --
-//! --nocapture`. `LOCKGATE_LINES=DIRECTORY` adds recorded lines, `LOCKGATE_CELLS=all` all round trips, kinds of
-//! traffic and ten seeds.
+//! --nocapture`. `LOCKGATE_LINES=DIRECTORY` adds recorded lines, `LOCKGATE_CELLS=all` all round trips, kinds
+//! of traffic and ten seeds.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
 
 use std::collections::BTreeMap;
@@ -144,7 +144,8 @@ fn controller(law: &str, mean: Rate, more: &str) -> String {
     )
 }
 
-/// What a run gave: utilisation of what the line allowed, and the 95th and 99th percentile of the delay behind.
+/// What a run gave: utilisation of what the line allowed, and the 95th and 99th percentile of the delay
+/// behind.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
     used: f64,

@@ -8,15 +8,15 @@
 //!              of it, by all of it after ten round trips, and so on up to four times `growth`
 //! ```
 //!
-//! `x` is the delay above the baseline: a packet still on its way counts as soon as it is late. So a line that
-//! stops is braked for before anything is measured of it.
+//! `x` is the delay above the baseline: a packet still on its way counts as soon as it is late. So a line
+//! that stops is braked for before anything is measured of it.
 
 use lockgate_engine::units::{Duration, Instant, Rate};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
-use crate::controller::Bounds;
+use crate::bounds::Bounds;
 use crate::outage::LineState;
 use crate::ratio::Ratio;
 use crate::reason::Why;
@@ -126,7 +126,8 @@ impl Brake {
             return Why::Idle;
         }
         let trip = Ratio::between(view.elapsed.as_picos(), view.rtt.as_picos());
-        // Beyond what it last delivered, a line is tried with care; then ever faster, as it takes what it gets.
+        // Beyond what it last delivered, a line is tried with care; then ever faster, as it takes what it
+        // gets.
         let pace = if self.known.is_some_and(|known| self.mu >= known) {
             self.beyond_for += view.elapsed;
             let trips = self.beyond_for.as_picos() / view.rtt.as_picos().max(1);

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
-use crate::controller::Bounds;
+use crate::bounds::Bounds;
 use crate::ratio::Ratio;
 use crate::reason::Why;
 use crate::signals::View;
@@ -24,8 +24,8 @@ const MOST_OVER: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Delta of a one-way delay from which an answer is late, from `1ms` to `1s`; `30ms` by default. A delta is
-    /// half of a round trip's.
+    /// Delta of a one-way delay from which an answer is late, from `1ms` to `1s`; `30ms` by default. A delta
+    /// is half of a round trip's.
     pub late: Duration,
     /// Mean delta up to which the rate rises by the whole step; `10ms` by default.
     pub quiet: Duration,

@@ -1,11 +1,12 @@
-//! `fixed`: keeps a given rate. The law that others are held against: `tune` over it finds the best static cap.
+//! `fixed`: keeps a given rate. The law that others are held against: `tune` over it finds the best static
+//! cap.
 
 use lockgate_engine::units::Rate;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit};
-use crate::controller::Bounds;
+use crate::bounds::Bounds;
 use crate::reason::Why;
 use crate::signals::View;
 

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
-use crate::controller::Bounds;
+use crate::bounds::Bounds;
 use crate::ratio::Ratio;
 use crate::reason::Why;
 use crate::signals::View;

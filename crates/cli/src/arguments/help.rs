@@ -11,9 +11,10 @@ use super::Arguments;
 use crate::terminal;
 
 /// The commands by what they are for. A command in none of them is shown in the last one.
-const GROUPS: [(&str, &[&str]); 6] = [
-    ("One run", &["demo", "new", "run", "step", "watch", "set", "check"]),
-    ("Many runs", &["compare", "tune", "sweep", "test"]),
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("One run", &["demo", "new", "run", "step", "play", "watch", "set", "check"]),
+    ("Many runs", &["compare", "diff", "tune", "sweep", "test"]),
+    ("The worst that can happen", &["prove", "attack"]),
     (
         "Real interfaces",
         &["route", "apply", "confirm", "rollback", "status", "capture", "export", "tc", "top"],

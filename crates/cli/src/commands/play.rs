@@ -83,7 +83,8 @@ mod tests {
         assert_eq!(scenario["files"], json!({ "line.txt": "1\n2\n" }));
         let page = with("<body><div id=\"page\"></div></body>", &scenario);
         assert_eq!(page.matches("</script>").count(), 1, "{page}");
-        let data = page.split('>').nth(2).and_then(|rest| rest.split('<').next()).expect("data");
+        let (_, data) = page.split_once("id=\"lockgate-scenario\">").expect("its element");
+        let data = data.split('<').next().expect("data");
         assert_eq!(serde_json::from_str::<serde_json::Value>(data).expect("JSON"), scenario);
         assert!(carried(Path::new("/there/is/none.toml")).is_err());
     }

@@ -132,7 +132,8 @@ fn flows(wanted: &[String], scenario: &Scenario) -> Result<Vec<String>, Failure>
     wanted.iter().map(named).collect()
 }
 
-/// Returns the worst packets of the flows of `--worst`, and, unless that is refused, of those that are judged.
+/// Returns the worst packets of the flows of `--worst`, and, unless that is refused, of those that are
+/// judged.
 fn worst_packets(
     arguments: &Run,
     scenario: &Scenario,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Value;
 
 use super::side::Side;
-use super::tree::is_equal;
+use super::values::{is_equal, shown};
 
 /// Lines that are listed.
 const MOST: usize = 40;
@@ -63,14 +63,4 @@ fn add(path: &str, value: &Value, all: &mut BTreeMap<String, Value>) {
             all.insert(path.to_owned(), value.clone());
         }
     }
-}
-
-/// Returns a value in at most one short line.
-pub(super) fn shown(value: &Value) -> String {
-    const LONGEST: usize = 60;
-    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    if text.chars().count() <= LONGEST {
-        return text;
-    }
-    text.chars().take(LONGEST).collect::<String>() + "…"
 }

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use lockgate_engine::units::Rate;
-use lockgate_scenario::{Queue, QueueTree, vary};
-use toml::Value;
+use lockgate_scenario::{Queue, QueueTree};
 
 use super::Renamed;
-use super::keys::shown;
 use super::side::SidePort;
+use super::values::{is_equal, shown};
 use crate::figures;
 
 /// Lines that are listed of a port.
@@ -132,21 +131,6 @@ fn children([before, after]: [&[Queue]; 2], one: usize, other: usize) -> Vec<(us
         right.retain(|index| !news.contains(index));
     }
     pairs
-}
-
-/// Returns true if two values are the same quantity: `1mbit` and `1000kbit` are.
-pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
-    let quantity = |value: &Value| {
-        let text = value.as_str()?;
-        Some((vary::number(text)?, vary::unit(text)))
-    };
-    match (one, other) {
-        (Value::Table(one), Value::Table(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(key, value)| other.get(key).is_some_and(|known| is_equal(value, known)))
-        }
-        _ => one == other || quantity(one).is_some_and(|one| quantity(other) == Some(one)),
-    }
 }
 
 /// Returns what changed in a port's tree, in words.

@@ -593,8 +593,8 @@ impl FlowRecord {
         &self.delays
     }
 
-    /// Returns the last packets received in the window: those whose delays are not in the distributions yet, and
-    /// the last one before them. Empty for a flow that is recorded briefly.
+    /// Returns the last packets received in the window: those whose delays are not in the distributions yet,
+    /// and the last one before them. Empty for a flow that is recorded briefly.
     pub fn latest(&self) -> impl Iterator<Item = Latest> + '_ {
         let time = Instant::from_picos;
         let counted = self.delays.last.iter().map(move |last| Latest {

@@ -42,7 +42,7 @@ pub struct Stay {
     pub ahead_packets: u64,
     /// Use of that time, largest first.
     pub served: Vec<Served>,
-    /// What the port did, in order; of a long stay the last blocks.
+    /// Use of the port, in order; of a long stay the last blocks.
     pub blocks: Vec<Block>,
     /// Reason for its choice at last, from the root of the tree to the leaf: one sentence a level.
     pub reasons: Vec<String>,

@@ -1,4 +1,5 @@
-//! Taps: what a controller at a node sees of a line: the packets that leave by a port, and those that come back.
+//! Taps: what a controller at a node sees of a line: the packets that leave by a port, and those that come
+//! back.
 //!
 //! ```text
 //! node --port--> line ...        Tap: bytes sent, numbers of data
@@ -15,7 +16,7 @@ use lockgate_scenario::model::{Autorate, Scenario, Transport};
 
 use super::{NetworkCore, Runtime};
 
-/// What a router reads of a TCP segment.
+/// Fields of a TCP segment that a router reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Passage {
     /// Its data; without payload if it only acknowledges.
@@ -30,7 +31,7 @@ struct Return {
     news: News,
 }
 
-/// What it tells.
+/// Kind of a packet that comes back.
 enum News {
     /// Acknowledgement of data of this flow.
     Acknowledgement(usize, Acknowledgement),

@@ -224,7 +224,7 @@ fn own_port(place: usize) -> u16 {
 fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
     let mut control = flow.clone();
     control.name = format!("{}/control", flow.name);
-    if flow.ftp.is_some_and(|ftp| ftp.get) {
+    if flow.ftp.as_ref().is_some_and(|ftp| ftp.get) {
         // The receiver of the file is the client.
         (control.from, control.to) = (flow.to, flow.from);
         (control.fields.source, control.fields.destination) = (flow.fields.destination, flow.fields.source);
@@ -434,7 +434,7 @@ impl Checker<'_> {
             stop: table.stop,
             packets: table.packets.map(|packets| packets.0),
             bytes: table.bytes.and_then(|amount| amount.0),
-            ftp: table.ftp,
+            ftp: table.ftp.map(Box::new),
             echo: table.echo,
             voice,
             envelope,

@@ -40,8 +40,9 @@ pub struct Flow {
     pub packets: Option<u64>,
     /// Limit on the bytes that it sends.
     pub bytes: Option<Bytes>,
-    /// FTP parameters, if its file is transferred by FTP. Its control connection is a flow of its own.
-    pub ftp: Option<Ftp>,
+    /// FTP parameters, if its file is transferred by FTP. Its control connection is a flow of its own. Few
+    /// flows have any: a word is kept for them.
+    pub ftp: Option<Box<Ftp>>,
     /// True if the receiver sends back everything.
     pub echo: bool,
     /// Codec, if the flow is one direction of a call.

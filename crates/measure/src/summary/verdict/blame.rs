@@ -43,7 +43,8 @@ pub(super) fn full_port(summary: &Summary) -> Option<String> {
     Some(format!("{name} is full ({used} used) and dropped {packets}, {share}{pays}."))
 }
 
-/// Returns the groups with members that pay, those with most of them first: `333 of 3330 in video, up to 18.6 %,`.
+/// Returns the groups with members that pay, those with most of them first: `333 of 3330 in video, up to 18.6
+/// %,`.
 fn paying(summary: &Summary) -> Vec<String> {
     let names = summary.flows.keys().filter_map(|name| name.rsplit_once('/'));
     let groups: BTreeSet<&str> = names.filter(|(_, end)| *end != "return").map(|(group, _)| group).collect();
