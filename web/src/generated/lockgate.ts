@@ -1409,7 +1409,7 @@ waited_s: number,
 ahead_packets: number,
 /** Use of that time, largest first. */
 served: Array<Served>,
-/** What the port did, in order; of a long stay the last blocks. */
+/** Use of the port, in order; of a long stay the last blocks. */
 blocks: Array<Block>,
 /** Reason for its choice at last, from the root of the tree to the leaf: one sentence a level. */
 reasons: Array<string>,
