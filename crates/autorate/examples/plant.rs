@@ -1,6 +1,8 @@
 //! Runs each law before the plant on lines of which the rate moves, and prints utilisation and the 95th
 //! percentile of the queue behind. Arguments: traces of opportunities, and `KEY=VALUE` parameters of `brake`.
 
+#![allow(clippy::print_stdout, reason = "a program for the terminal")]
+
 #[path = "../tests/support/plant.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod plant;

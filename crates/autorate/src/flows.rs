@@ -86,7 +86,7 @@ pub struct Told {
 
 /// Returns whether number `a` is before `b`, modulo 2^32.
 fn is_before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
+    a.wrapping_sub(b).cast_signed() < 0
 }
 
 impl Flows {

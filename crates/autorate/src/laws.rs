@@ -59,7 +59,7 @@ pub struct Unfit {
 
 impl Unfit {
     /// Returns the error if `value` is not from `least` to `most`.
-    pub(crate) fn outside<T: PartialOrd + fmt::Display>(
+    pub(crate) fn outside<T: Copy + PartialOrd + fmt::Display>(
         field: &'static str,
         value: T,
         [least, most]: [T; 2],

@@ -38,8 +38,8 @@ impl Reflectors {
             reflector.baseline.push(now, rtt);
             reflector.latest = Some((now, reflector.baseline.excess(rtt)));
         }
-        for index in 0..MOST_PROBES {
-            let Some((at, own)) = self.of[index].latest.filter(|_| answers[index].is_some()) else {
+        for (index, answer) in answers.iter().enumerate() {
+            let Some((at, own)) = self.of[index].latest.filter(|_| answer.is_some()) else {
                 continue;
             };
             let Some(others) = self.median(at, |other| other != index) else { continue };

@@ -68,7 +68,7 @@ impl Smallest {
     pub(crate) fn push(&mut self, now: Instant, value: Duration) {
         let index = now.as_picos() / self.part.as_picos();
         match self.parts.back_mut() {
-            Some((last, least)) if *last == index => *least = (*least).min(value),
+            Some((part, least)) if *part == index => *least = (*least).min(value),
             _ => self.parts.push_back((index, value)),
         }
         // Values age only as others replace them: a silent line keeps what is known of it.

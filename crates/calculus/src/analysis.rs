@@ -1,6 +1,6 @@
 //! Analysis of a network: total flow analysis server by server, then separate flow analysis.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use crate::arrival::{Arrival, Line};
 use crate::disciplines::{Offer, Place, Visitor, least};
@@ -190,7 +190,9 @@ impl<'a> State<'a> {
             visitors.push(Visitor { flow, hop, factor: hop.factor.clone(), arrival, from });
         }
         if is_uniform && let Some(most) = visitors.iter().map(|visitor| visitor.factor.clone()).max() {
-            visitors.iter_mut().for_each(|visitor| visitor.factor = most.clone());
+            for visitor in &mut visitors {
+                visitor.factor = most.clone();
+            }
         }
         visitors
     }
@@ -518,12 +520,12 @@ fn lateness(classes: &[(Exact, Arrival, Exact)], rate: &Exact, ring: Option<&Exa
     if long_run > *rate {
         return None;
     }
-    let mut times: BTreeMap<Exact, ()> = BTreeMap::new();
+    let mut times: BTreeSet<Exact> = BTreeSet::new();
     for (deadline, arrival, _) in classes {
-        times.extend(arrival.breakpoints().into_iter().map(|at| (deadline + at, ())));
+        times.extend(arrival.breakpoints().into_iter().map(|at| deadline + at));
     }
     let mut worst: Option<Exact> = None;
-    for time in times.keys() {
+    for time in &times {
         // Just before a deadline, its class blocks but does not count yet.
         for before in [true, false] {
             let counts = |deadline: &Exact| if before { deadline < time } else { deadline <= time };

@@ -159,7 +159,7 @@ impl<'a> Place<'a> {
         let within = |leaves: &[usize]| -> Vec<&Visitor<'_>> {
             visitors.iter().filter(|visitor| leaves.contains(&visitor.hop.node)).copied().collect()
         };
-        let mut sum = self.from_lines(&within(&free))?;
+        let mut sum = self.of_lines(&within(&free))?;
         for leaf in policed {
             let members = within(&[leaf]);
             let Kind::Policer(buckets) = self.kind(leaf) else { continue };
@@ -168,12 +168,12 @@ impl<'a> Place<'a> {
                 .iter()
                 .map(|bucket| Line { burst: &bucket.burst * factor, rate: &bucket.rate * factor });
             let passed = Arrival::new(lines.collect());
-            sum = sum.plus(&least(self.from_lines(&members), passed)?);
+            sum = sum.plus(&least(self.of_lines(&members), passed)?);
         }
         Some(sum)
     }
 
-    fn from_lines(&self, visitors: &[&Visitor<'_>]) -> Option<Arrival> {
+    fn of_lines(&self, visitors: &[&Visitor<'_>]) -> Option<Arrival> {
         let mut lines: Vec<usize> =
             visitors.iter().filter_map(|visitor| Some(visitor.from.as_ref()?.0)).collect();
         lines.sort_unstable();

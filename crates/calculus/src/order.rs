@@ -15,7 +15,9 @@ pub(crate) fn order(network: &Network) -> (Vec<usize>, Vec<usize>) {
     for list in &mut next {
         list.sort_unstable();
         list.dedup();
-        list.iter().for_each(|server| before[*server] += 1);
+        for server in list.iter() {
+            before[*server] += 1;
+        }
     }
     let mut ready: Vec<usize> = (0..count).rev().filter(|server| before[*server] == 0).collect();
     let mut sorted = Vec::with_capacity(count);

@@ -232,7 +232,7 @@ fn trial(seed: u64) -> bool {
     let space = Space::packets();
     let parts = difference(&old_list, &new_list, &space).expect("few parts");
     let classifiers = [Classifier::new(old.clone()), Classifier::new(new)];
-    let mut seen = BTreeSet::new();
+    let mut found_pairs = BTreeSet::new();
     let points = reduced.points();
     for point in &points {
         let queued = point.queued();
@@ -240,7 +240,7 @@ fn trial(seed: u64) -> bool {
         let numbers = point.numbers();
         let expected = (before != after).then_some((before, after));
         assert_eq!(find(&parts, &numbers), expected, "seed {seed}: {point:?}");
-        seen.extend(expected);
+        found_pairs.extend(expected);
     }
     // The packets of the space are all that rules can tell apart: no part is without one.
     for part in &parts {

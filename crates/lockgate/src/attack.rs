@@ -24,6 +24,9 @@ use lockgate_traffic::{LoadedFiles, Replay, ReplayConfig, TrafficConfig};
 use crate::run::{on_threads, run};
 use crate::{Error, Options, proof};
 
+/// Captures by their file names.
+pub type Captures = BTreeMap<String, Arc<[u8]>>;
+
 /// Mutants of a generation.
 const GENERATION: usize = 16;
 
@@ -121,7 +124,7 @@ pub struct Attack {
     /// Names of the enemy's flows, with the number of their packets.
     pub flows: Vec<(String, usize)>,
     /// Captures of the found traffic, by file name.
-    pub captures: BTreeMap<String, Arc<[u8]>>,
+    pub captures: Captures,
     /// Settings that replace the traffic of a scenario by the captures.
     settings: Vec<String>,
 }
@@ -183,7 +186,7 @@ pub fn attack(
         let mutants = (0..GENERATION).map(|number| {
             let mut dice = Dice::of(budget.seed, made + number as u64);
             let parent = dice.below(population.len() as u64) as usize;
-            range.mutant(&population[parent].1, &mut dice)
+            Range::mutant(&population[parent].1, &mut dice)
         });
         let mutants = range.score(mutants.collect())?;
         population.extend(mutants);
@@ -355,7 +358,7 @@ impl<'a> Range<'a> {
         seeds
     }
 
-    fn mutant(&self, parent: &Genome, dice: &mut Dice) -> Genome {
+    fn mutant(parent: &Genome, dice: &mut Dice) -> Genome {
         let mut genome = parent.clone();
         for _ in 0..=dice.below(3) {
             let index = dice.below(genome.len() as u64) as usize;
@@ -453,7 +456,7 @@ impl<'a> Range<'a> {
     }
 
     /// Returns the captures of a genome, the settings that replay them, and the flows with their packets.
-    fn captured(&self, genome: &Genome) -> (BTreeMap<String, Arc<[u8]>>, Vec<String>, Vec<(String, usize)>) {
+    fn captured(&self, genome: &Genome) -> (Captures, Vec<String>, Vec<(String, usize)>) {
         let (mut captures, mut flows) = (BTreeMap::new(), Vec::new());
         let mut settings = vec![format!("duration={}ns", nanos(self.scenario.duration))];
         for (weapon, gene) in self.weapons.iter().zip(genome) {

@@ -66,7 +66,9 @@ pub fn worst_packets(
     let mut found = journeys(scenario, seed, &sought)?;
     let name =
         |FlowId(flow): FlowId| scenario.flows.get(flow as usize).map_or("", |flow| flow.name.as_str()).into();
-    found.iter_mut().for_each(|journey| journey.name_flows(&name));
+    for journey in &mut found {
+        journey.name_flows(&name);
+    }
     Ok(found.iter().map(|journey| document(scenario, seed, recording, journey, command)).collect())
 }
 
@@ -82,7 +84,7 @@ fn sought(recording: &Recording, flow: usize) -> Option<Sought> {
     let mut rows = (0..series.end.len().min(series.owd_max.len())).filter(is_row);
     let first = rows.next()?;
     let from = first.checked_sub(1).map_or(Instant::ZERO, |before| series.end[before]);
-    let to = series.end[rows.last().unwrap_or(first)];
+    let to = series.end[rows.next_back().unwrap_or(first)];
     Some(Sought { flow, delay, from, to })
 }
 
@@ -167,6 +169,8 @@ fn by_time(served: &mut [Served], blocks: &mut [Block]) {
     order.sort_by(|one, other| served[*other].time_s.total_cmp(&served[*one].time_s));
     let mut ranks = vec![0; served.len()];
     order.iter().enumerate().for_each(|(rank, index)| ranks[*index] = rank);
-    blocks.iter_mut().for_each(|block| block.served = ranks[block.served]);
+    for block in blocks.iter_mut() {
+        block.served = ranks[block.served];
+    }
     served.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
 }

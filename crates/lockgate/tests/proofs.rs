@@ -280,8 +280,11 @@ fn no_packet_is_later_than_its_bound() {
 const LINE: &str =
     "duration = \"1s\"\nnode.a = {}\nnode.b = {}\nlink.l = { between = [\"a\", \"b\"], rate = \"8mbit\" }\n";
 
+/// Name of a flow, its envelope, and its packets: times in nanoseconds, and lengths.
+type Greedy<'a> = (&'a str, &'a str, Vec<(u64, u32)>);
+
 /// Returns how near the run comes to the bound of `flow`.
-fn tightness(queues: &str, flows: &[(&str, &str, Vec<(u64, u32)>)], flow: &str) -> f64 {
+fn tightness(queues: &str, flows: &[Greedy<'_>], flow: &str) -> f64 {
     let mut text = format!("{LINE}{queues}");
     let mut files = Files::new();
     for (name, envelope, packets) in flows {

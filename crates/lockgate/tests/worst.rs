@@ -41,7 +41,7 @@ fn nanos(seconds: f64) -> i64 {
 }
 
 fn departed(row: &PacketRow) -> f64 {
-    row.departed.map_or(f64::INFINITY, |time| time.as_secs_f64())
+    row.departed.map_or(f64::INFINITY, lockgate::units::Instant::as_secs_f64)
 }
 
 /// Checks a stay against the recording's rows of its port.

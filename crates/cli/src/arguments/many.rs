@@ -74,6 +74,7 @@ pub(crate) struct Compare {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "independent switches")]
 pub(crate) struct Diff {
     /// Old policy, scenario, script or output of `tc`
     pub(crate) old: PathBuf,

@@ -42,7 +42,7 @@ pub(crate) fn play(arguments: &Play) -> Result<Exit, Failure> {
     let address = start_page(arguments.web, page)?;
     tell!("playground: http://{address}/ (Ctrl-C ends it)");
     while !interrupt::is_requested() {
-        interrupt::wait(Duration::from_secs(3600));
+        interrupt::wait(Duration::from_hours(1));
     }
     Ok(Exit::Ok)
 }

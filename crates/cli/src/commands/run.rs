@@ -118,7 +118,7 @@ struct Printed<'a> {
 /// Returns the flows of `--worst`, whose names may begin with `flow.`.
 fn flows(wanted: &[String], scenario: &Scenario) -> Result<Vec<String>, Failure> {
     let names = || scenario.flows.iter().map(|flow| flow.name.as_str());
-    let named = |text: &String| {
+    let flow = |text: &String| {
         let bare = text.strip_prefix("flow.").unwrap_or(text);
         let found = names().find(|name| *name == bare || name == text);
         found.map(str::to_owned).ok_or_else(|| {
@@ -129,7 +129,7 @@ fn flows(wanted: &[String], scenario: &Scenario) -> Result<Vec<String>, Failure>
             Failure::usage(format!("the scenario has no flow `{bare}`"), help)
         })
     };
-    wanted.iter().map(named).collect()
+    wanted.iter().map(flow).collect()
 }
 
 /// Returns the worst packets of the flows of `--worst`, and, unless that is refused, of those that are

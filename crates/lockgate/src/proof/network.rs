@@ -213,8 +213,8 @@ impl Builder<'_> {
         let link = &self.scenario.links[port.link];
         let own =
             port.pace.rate.map_or(Duration::ZERO, |rate| rate.time_for(port.pace.overhead.on_link(frame)));
-        let line = link.rate(port.direction).time_for(link.overhead.on_link(frame));
-        seconds(own.max(line).as_picos())
+        let least = link.rate(port.direction).time_for(link.overhead.on_link(frame));
+        seconds(own.max(least).as_picos())
     }
 
     /// Returns whether a place charges frames as they are.

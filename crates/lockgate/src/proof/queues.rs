@@ -91,12 +91,16 @@ impl Queues {
             _ => queue.children.len(),
         };
         let (strict, sharing) = queue.children.split_at(strict.min(queue.children.len()));
-        strict.iter().for_each(|child| self.add(tree, *child, Some(node)));
+        for child in strict {
+            self.add(tree, *child, Some(node));
+        }
         if !sharing.is_empty() {
             let quanta = quanta_of_ets(tree, queue);
             let kind = quanta.map_or_else(|| Kind::Unbounded("no quanta".to_owned()), Kind::DeficitRounds);
             let rounds = self.push(queue, Some(node), kind);
-            sharing.iter().for_each(|child| self.add(tree, *child, Some(rounds)));
+            for child in sharing {
+                self.add(tree, *child, Some(rounds));
+            }
         }
     }
 
@@ -141,7 +145,7 @@ fn kind(tree: &[Queue], queue: &Queue) -> Option<Kind> {
                 |share: &<Edf as Discipline>::Share| lockgate_calculus::seconds(share.deadline.as_picos());
             Some(Kind::Deadlines(shares.iter().map(seconds).collect()))
         }
-        "tbf" => shaper(&typed(&queue.config)?),
+        "tbf" => Some(shaper(&typed(&queue.config)?)),
         "policer" => Some(policer(&typed(&queue.config)?)),
         _ => in_any_order(tree, queue).then_some(Kind::WorkConserving),
     }
@@ -165,12 +169,12 @@ fn quanta_of_ets(tree: &[Queue], queue: &Queue) -> Option<Vec<Exact>> {
 }
 
 /// Returns the shaper of these parameters, if it counts frames as they are.
-fn shaper(config: &<Tbf as Discipline>::Config) -> Option<Kind> {
+fn shaper(config: &<Tbf as Discipline>::Config) -> Kind {
     if config.overhead != Overhead(0) || config.mpu != Bytes::ZERO || config.framing != Framing::Noatm {
-        return Some(Kind::Unbounded("a shaper that counts the overhead of a line".to_owned()));
+        return Kind::Unbounded("a shaper that counts the overhead of a line".to_owned());
     }
     let peak = config.peakrate.zip(config.mtu).map(|(rate, mtu)| bucket(rate, mtu));
-    Some(Kind::Shaper([bucket(config.rate, config.burst)].into_iter().chain(peak).collect()))
+    Kind::Shaper([bucket(config.rate, config.burst)].into_iter().chain(peak).collect())
 }
 
 /// Returns the policer of these parameters: a FIFO if it drops nothing.

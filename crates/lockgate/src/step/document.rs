@@ -128,18 +128,18 @@ pub struct QueueDocument {
 #[cfg(any(feature = "typescript", test))]
 #[allow(dead_code, reason = "only their declarations are used")]
 mod mirror {
-    /// StateQuantity with its name.
+    /// Quantity with its name.
     #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     pub(super) struct NamedQuantity {
         /// Name, in the terms of the field: `deficit`, `start tag`.
         pub name: String,
-        /// StateQuantity.
+        /// Quantity.
         pub value: StateQuantity,
     }
 
-    /// StateQuantity with its unit.
+    /// Quantity with its unit.
     #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
     #[derive(serde::Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -206,7 +206,7 @@ mod mirror {
     pub(super) enum ReasonPart {
         /// Words.
         Text(String),
-        /// StateQuantity or name.
+        /// Quantity or name.
         Value(StateQuantity),
     }
 }

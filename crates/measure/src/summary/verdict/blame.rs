@@ -36,9 +36,10 @@ pub(super) fn full_port(summary: &Summary) -> Option<String> {
     let used = figures::ratio(used);
     let packets = figures::count(here, "packet");
     let paying = paying(summary);
-    let pays = match paying.is_empty() {
-        true => String::new(),
-        false => format!(": {} lose at least {}", paying.join(", "), figures::ratio(Some(PAYS))),
+    let pays = if paying.is_empty() {
+        String::new()
+    } else {
+        format!(": {} lose at least {}", paying.join(", "), figures::ratio(Some(PAYS)))
     };
     Some(format!("{name} is full ({used} used) and dropped {packets}, {share}{pays}."))
 }
