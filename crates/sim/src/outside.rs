@@ -6,7 +6,7 @@
 //! ```
 //!
 //! An outside host acts where the host or the source acts whose place it takes: at one instant after links
-//! and routers, in the order of the flows ([`network`](crate::network)). It answers an arrival at once,
+//! and routers, in the order of the flows (`network.rs`). It answers an arrival at once,
 //! before any other event, if the program sends at the instant of the arrival that it has just received. So a
 //! program that does what a simulated host does sends the same packets at the same times, and the run has the
 //! same events in the same order.

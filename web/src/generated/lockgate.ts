@@ -766,11 +766,11 @@ worst_member: string, };
 /** Environment of the run. */
 export type Mode = "sim" | "live";
 
-/** StateQuantity with its name. */
+/** Quantity with its name. */
 export type NamedQuantity = {
 /** Name, in the terms of the field: `deficit`, `start tag`. */
 name: string,
-/** StateQuantity. */
+/** Quantity. */
 value: StateQuantity, };
 
 /** The origin of a curve, which determines its style. */
@@ -1336,7 +1336,7 @@ export type Split = { queueing: number | null, serialisation: number | null, pro
 /** Standing of a variant in a metric: what it is itself, or the verdict on its difference from the reference. */
 export type Standing = "best" | "reference" | "same" | "equal" | "differs" | "unknown";
 
-/** StateQuantity with its unit. */
+/** Quantity with its unit. */
 export type StateQuantity = {
 /** Unit: `bytes`, `time`, `seconds`, `rate`, `tag`, `count`, `probability`, `number`, `word`, `name`
  * or `flow`. */
