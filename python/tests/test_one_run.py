@@ -165,7 +165,7 @@ def of_flow(run: lg.Run, name: str, flow: lg.FlowResults, rows: list[tuple[Any, 
             assert run.table(address)[address] == [number], address
     for same in (pickle.loads(pickle.dumps(flow)), copy.copy(flow), copy.deepcopy(flow)):
         assert same == flow and same.metrics == flow.metrics
-        assert all(getattr(same, metric) == value for metric, value in flow.metrics.items())
+        assert all(getattr(same, metric.replace(".", "_")) == value for metric, value in flow.metrics.items())
 
 
 def of_several_runs(run: lg.Run, singles: list[lg.Run]) -> None:
