@@ -56,6 +56,7 @@ pub fn worst_packets(
     recording: &Recording,
     flows: &[String],
     command: &str,
+    stop: &dyn Fn() -> bool,
 ) -> Result<Vec<WorstPacket>, Error> {
     let named = |name: &String| recording.flows.iter().position(|record| record.setup.name == *name);
     let sought: Vec<Sought> =
@@ -63,7 +64,7 @@ pub fn worst_packets(
     if sought.is_empty() || recording.mode != Mode::Sim {
         return Ok(Vec::new());
     }
-    let mut found = journeys(scenario, seed, &sought)?;
+    let mut found = journeys(scenario, seed, &sought, stop)?;
     let name =
         |FlowId(flow): FlowId| scenario.flows.get(flow as usize).map_or("", |flow| flow.name.as_str()).into();
     for journey in &mut found {

@@ -124,8 +124,8 @@ fn the_worst_packet_is_the_recorded_one_behind_what_was_recorded() {
             let recording = &runs.recordings[0];
             let rows: Vec<_> = recording.packets.as_ref().expect("rows are kept").iter().collect();
             let flows: Vec<String> = ["bulk", "probe", "file", "call"].map(str::to_owned).to_vec();
-            let worst =
-                lockgate::worst_packets(&scenario, Seed(seed), recording, &flows, "").expect("a second run");
+            let worst = lockgate::worst_packets(&scenario, Seed(seed), recording, &flows, "", &|| false)
+                .expect("a second run");
             let found = |name: &String| worst.iter().any(|packet| packet.flow == *name);
             for record in &recording.flows {
                 // A call may be silent in the window.
@@ -150,6 +150,6 @@ fn of_live_runs_and_large_ones_no_packet_is_looked_for() {
     let summary = lockgate::summarise(&scenario, core::slice::from_ref(&recording)).expect("metrics");
     assert!(lockgate::judged_flows(&recording, &summary).is_empty(), "nothing is judged");
     recording.mode = lockgate_measure::recording::Mode::Live;
-    let worst = lockgate::worst_packets(&scenario, Seed(1), &recording, &["bulk".to_owned()], "");
+    let worst = lockgate::worst_packets(&scenario, Seed(1), &recording, &["bulk".to_owned()], "", &|| false);
     assert_eq!(worst.expect("no run"), []);
 }

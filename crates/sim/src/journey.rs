@@ -92,22 +92,29 @@ struct Followed {
 }
 
 /// Repeats the run of `scenario` and `seed` up to the packets that are looked for, and returns their
-/// journeys, in the order of their arrivals. A packet that is not found is left out.
+/// journeys, in the order of their arrivals. A packet that is not found is left out, as are those after
+/// `stop` returns true.
 ///
 /// # Errors
 /// Those of [`Simulation::new`] and [`Simulation::step_until`].
-pub fn journeys(scenario: &Scenario, seed: Seed, sought: &[Sought]) -> Result<Vec<Journey>, Failure> {
+pub fn journeys(
+    scenario: &Scenario,
+    seed: Seed,
+    sought: &[Sought],
+    stop: &dyn Fn() -> bool,
+) -> Result<Vec<Journey>, Failure> {
     let mut search = Search {
         simulation: Simulation::new(scenario, seed)?,
         last: vec![None; scenario.ports.len()],
         flows: Flows::new(),
+        stop,
         names: sought.iter().map(|sought| sought.flow).collect(),
         found: Vec::new(),
     };
     search.ports(Port::watch);
     let step = Duration::from_picos((scenario.duration.as_picos() / STEPS).max(1));
     let mut sought = sought.to_vec();
-    while let Some(begin) = sought.iter().map(Sought::begin).min() {
+    while let Some(begin) = sought.iter().map(Sought::begin).min().filter(|_| !stop()) {
         search.pass(begin, step)?;
         search.find(&mut sought)?;
     }
@@ -131,6 +138,8 @@ struct Search<'a> {
     last: Vec<Option<Block>>,
     /// Packets of the flows that are followed; empty while none of the packets can be on its way.
     flows: Flows,
+    /// Whether the caller ends the search.
+    stop: &'a dyn Fn() -> bool,
     /// Indices of the flows.
     names: Vec<usize>,
     found: Vec<Journey>,
@@ -148,7 +157,7 @@ impl Search<'_> {
         }
         self.flows.clear();
         self.ports(|port| port.watch_decisions(false));
-        while self.simulation.now() < time {
+        while self.simulation.now() < time && !(self.stop)() {
             let next = (self.simulation.now() + step).min(time);
             if self.simulation.step_until(next)? != Progress::Reached {
                 break;
@@ -165,7 +174,7 @@ impl Search<'_> {
         if self.flows.is_empty() {
             self.flows = self.names.iter().map(|flow| (*flow, BTreeMap::new())).collect();
         }
-        while sought.iter().any(|sought| sought.begin() <= self.simulation.now()) {
+        while sought.iter().any(|sought| sought.begin() <= self.simulation.now()) && !(self.stop)() {
             let next = self.simulation.next_time();
             let progress = self.simulation.step_until(next)?;
             self.collect();

@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         let picture = card(&scenario.title, &summary, first, &results::command_line());
         file.write(picture).map_err(|error| Failure::saved_file(&error, "--card"))?;
     }
-    let worst = worst_packets(arguments, &scenario, &overrides, (&runs, &summary))?;
+    let worst = worst_packets(arguments, &scenario, &overrides, &looked_for, (&runs, &summary))?;
     let written =
         RunResults { ghosts, worst: worst.clone(), ..RunResults::new(&scenario, &seeds, &runs, &summary) };
     let directory = results::write(results, written)?;
@@ -138,10 +138,11 @@ fn worst_packets(
     arguments: &Run,
     scenario: &Scenario,
     overrides: &[String],
+    looked_for: &[String],
     (runs, summary): (&Runs, &Summary),
 ) -> Result<Vec<WorstPacket>, Failure> {
     let Some(first) = runs.recordings.first() else { return Ok(Vec::new()) };
-    let mut names = flows(&arguments.worst, scenario)?;
+    let mut names = looked_for.to_vec();
     if !arguments.no_ghost {
         let judged = lockgate::judged_flows(first, summary);
         names.extend(judged);
@@ -154,7 +155,14 @@ fn worst_packets(
     let file = arguments.file.iter().map(|file| shell::word(&file.to_string_lossy()));
     let set = overrides.iter().map(|setting| format!("--set {}", shell::word(setting)));
     let command = file.chain(set).collect::<Vec<_>>().join(" ");
-    Ok(lockgate::worst_packets(scenario, Seed(arguments.seed), first, &names, &command)?)
+    let stop = &interrupt::is_requested;
+    let found = lockgate::worst_packets(scenario, Seed(arguments.seed), first, &names, &command, stop)?;
+    for name in looked_for.iter().filter(|name| !found.iter().any(|packet| packet.flow == **name)) {
+        tell!(
+            "flow `{name}` has no worst packet: it received nothing after the warm-up, or is recorded briefly"
+        );
+    }
+    Ok(found)
 }
 
 /// Prepares the file of the card, before anything runs.
