@@ -112,10 +112,10 @@ pub fn journeys(
         found: Vec::new(),
     };
     search.ports(Port::watch);
-    let step = Duration::from_picos((scenario.duration.as_picos() / STEPS).max(1));
+    let part = Duration::from_picos((scenario.duration.as_picos() / STEPS).max(1));
     let mut sought = sought.to_vec();
     while let Some(begin) = sought.iter().map(Sought::begin).min().filter(|_| !stop()) {
-        search.pass(begin, step)?;
+        search.pass(begin, part)?;
         search.find(&mut sought)?;
     }
     Ok(search.found)
