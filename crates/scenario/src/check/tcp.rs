@@ -233,11 +233,18 @@ impl Checker<'_> {
             self.note(problem.help("give their size too: `file = \"10kB\"`"));
         }
         let offered = self.cache.table_keys.of::<TrafficConfig>();
-        if offered.names().any(|key| place.has(key) || place.misspells(key, &offered)) {
+        if offered.names().any(|key| place.has(key)) {
             return Application::Stream;
         }
         if let Some(amount) = table.bytes {
             return amount.0.map_or(Application::Unlimited, Application::File);
+        }
+        // An amount that cannot be read is noted where it is read.
+        if place.has("bytes") {
+            return Application::Unlimited;
+        }
+        if offered.names().any(|key| place.misspells(key, &offered)) {
+            return Application::Stream;
         }
         let problem =
             Problem::new(place.header.clone(), format!("{} does not say how much it sends", place.what));
