@@ -177,11 +177,13 @@ fn every_claim_says_what_real_packets_say_of_it() {
     let live = |id: &str| &claims.iter().find(|claim| claim["id"] == id).expect(id)["live"];
     for id in ["rate", "delay"] {
         assert_eq!(live(id)["state"], "judged", "{}", live(id));
-        assert!(live(id)["values"][0][1].is_number(), "it was observed: {}", live(id));
+        // A machine that sends too late may observe nothing, and says so.
+        let is_late = live(id)["outside"].as_array().is_some_and(|outside| !outside.is_empty());
+        assert!(is_late || live(id)["values"][0][1].is_number(), "it was observed: {}", live(id));
     }
     // A physical bound that no machine can break, in the time of the unscaled scenario, which is four times
     // slower.
-    assert!(live("delay")["values"][0][1].as_f64().is_some_and(|delay| delay >= 16.0), "{}", live("delay"));
+    assert!(live("delay")["values"][0][1].as_f64().is_none_or(|delay| delay >= 16.0), "{}", live("delay"));
     for (id, why) in [("echo", "first sequence number"), ("never", "punched tape"), ("sum", "arithmetic")] {
         assert_eq!(live(id)["state"], "not", "{}", live(id));
         assert!(live(id)["why"].as_str().is_some_and(|text| text.contains(why)), "{}", live(id));

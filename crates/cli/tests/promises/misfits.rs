@@ -285,7 +285,7 @@ fn an_interface_may_go_down_and_change_while_the_router_runs() {
         ip(&network, "link set eth2 mtu 1500");
         if mode == "bridge" {
             ip(&network, "link set eth2 nomaster");
-            router.expect("is a port of another bridge");
+            router.expect("interface `eth2` is a port of no bridge");
             ip(&network, "link set eth2 master lockgate");
         }
         assert!(reaches(&network, mode), "{mode}");
