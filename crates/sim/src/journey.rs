@@ -138,7 +138,7 @@ struct Search<'a> {
     last: Vec<Option<Block>>,
     /// Packets of the flows that are followed; empty while none of the packets can be on its way.
     flows: Flows,
-    /// Whether the caller ends the search.
+    /// Check of the caller that ends the search.
     stop: &'a dyn Fn() -> bool,
     /// Indices of the flows.
     names: Vec<usize>,
