@@ -1,5 +1,6 @@
-//! Datagrams received in batches, each with the kernel's time of arrival.
-#![allow(unsafe_code, reason = "recvmmsg, with time stamps as control messages")]
+//! Datagrams received in batches, each with the kernel's time of arrival and, if that is enabled, its traffic
+//! class.
+#![allow(unsafe_code, reason = "recvmmsg, with time stamps and traffic classes as control messages")]
 
 use std::io;
 use std::net::UdpSocket;
@@ -8,7 +9,7 @@ use std::os::fd::AsRawFd;
 /// Datagrams received at most by one call.
 pub const BATCH: usize = 64;
 
-/// Bytes of control data: room for a time stamp.
+/// Bytes of control data: room for a time stamp and a traffic class.
 const CONTROL: usize = 64;
 
 /// Makes the kernel stamp every datagram that `socket` receives with its wall clock.
@@ -28,6 +29,19 @@ pub fn enable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
         )
     };
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Makes the kernel pass on the traffic class of every datagram that `socket` receives.
+///
+/// # Errors
+/// If the kernel refuses.
+pub fn enable_traffic_class(socket: &UdpSocket) -> io::Result<()> {
+    if socket.local_addr()?.is_ipv4() {
+        rustix::net::sockopt::set_ip_recvtos(socket, true)?;
+    } else {
+        rustix::net::sockopt::set_ipv6_recvtclass(socket, true)?;
+    }
+    Ok(())
 }
 
 /// Buffers for a batch of datagrams. Of each datagram, only the first `PREFIX` bytes are kept.
@@ -108,19 +122,50 @@ impl<const PREFIX: usize> DatagramBatch<PREFIX> {
     /// # Panics
     /// If the last [`receive`](Self::receive) returned `index` or less.
     pub fn arrival(&self, index: usize) -> Option<(i64, u32)> {
+        let is_stamp = |level, kind| level == libc::SOL_SOCKET && kind == libc::SO_TIMESTAMPNS;
+        let data = self.control(index, is_stamp, size_of::<libc::timespec>())?;
+        // SAFETY: `control` has found as many bytes, and any bytes are integers.
+        let time = unsafe { data.as_ptr().cast::<libc::timespec>().read_unaligned() };
+        Some((time.tv_sec, time.tv_nsec as u32))
+    }
+
+    /// Returns the traffic class of a datagram, with the bits of ECN; `None` if its socket does not pass it
+    /// on.
+    ///
+    /// # Panics
+    /// If the last [`receive`](Self::receive) returned `index` or less.
+    pub fn traffic_class(&self, index: usize) -> Option<u8> {
+        // A byte of IPv4, an integer of IPv6.
+        let is_v4 = |level, kind| level == libc::IPPROTO_IP && kind == libc::IP_TOS;
+        let is_v6 = |level, kind| level == libc::IPPROTO_IPV6 && kind == libc::IPV6_TCLASS;
+        if let Some(data) = self.control(index, is_v4, 1) {
+            return data.first().copied();
+        }
+        let data = self.control(index, is_v6, size_of::<libc::c_int>())?;
+        let value = libc::c_int::from_ne_bytes(data.first_chunk().copied()?);
+        u8::try_from(value).ok()
+    }
+
+    /// Returns the first `length` bytes of the data of the control message that `is_it` accepts by level and
+    /// type; `None` if there is none, or if it is shorter.
+    fn control(
+        &self,
+        index: usize,
+        is_it: impl Fn(libc::c_int, libc::c_int) -> bool,
+        length: usize,
+    ) -> Option<&[u8]> {
         let header = &raw const self.messages[..self.count][index].msg_hdr;
-        // SAFETY: the kernel has filled in the control messages of this header and their length; the walk
-        // stays within that length, and a time stamp is read only from a message of that type and length.
+        // SAFETY: the kernel has filled in the control messages of this header and their length, in a buffer
+        // that `self` owns; the walk stays within that length, and as many bytes of data are returned only
+        // from a message that has them.
         unsafe {
             let mut control = libc::CMSG_FIRSTHDR(header);
             while !control.is_null() {
                 let found = &*control;
-                if found.cmsg_level == libc::SOL_SOCKET
-                    && found.cmsg_type == libc::SO_TIMESTAMPNS
-                    && found.cmsg_len as usize >= libc::CMSG_LEN(size_of::<libc::timespec>() as u32) as usize
+                if is_it(found.cmsg_level, found.cmsg_type)
+                    && found.cmsg_len as usize >= libc::CMSG_LEN(length as u32) as usize
                 {
-                    let time = libc::CMSG_DATA(control).cast::<libc::timespec>().read_unaligned();
-                    return Some((time.tv_sec, time.tv_nsec as u32));
+                    return Some(core::slice::from_raw_parts(libc::CMSG_DATA(control), length));
                 }
                 control = libc::CMSG_NXTHDR(header, control);
             }

@@ -38,6 +38,17 @@ impl Namespace {
         })
     }
 
+    /// Opens the namespace that `ip netns` knows by `name`, or the one at the path `name`, such as
+    /// `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// If there is none, or this process may not open it.
+    pub fn open(name: &str) -> Result<Self, Refusal> {
+        let path = if name.contains('/') { name.to_owned() } else { format!("/run/netns/{name}") };
+        let opened = File::open(path).map(|file| Self(file.into()));
+        opened.map_err(|error| Refusal::new(format!("open the network namespace `{name}`"), error))
+    }
+
     /// Moves the calling thread into it, permanently.
     ///
     /// # Errors

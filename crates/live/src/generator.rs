@@ -14,12 +14,14 @@
 //! no error. One-way delays carry the larger of the two error bounds. Time stamps are taken when the program
 //! sends and receives.
 
-mod drops;
+pub(crate) mod drops;
 pub mod message;
 mod receiver;
 mod sender;
 
 pub use receiver::{Receiver, receive};
+#[cfg(target_os = "linux")]
+pub(crate) use sender::measure_offset;
 pub use sender::{Sender, send, smallest_frame};
 
 use lockgate_engine::units::Duration;

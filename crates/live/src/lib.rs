@@ -33,6 +33,8 @@ pub mod frame;
 pub mod frames;
 pub mod generator;
 pub mod kernel_settings;
+#[cfg(target_os = "linux")]
+pub mod line_probe;
 pub mod machine;
 pub mod network;
 pub mod preflight;

@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 
 /// Returns the datagrams dropped at `socket` since it was opened; 0 if the system does not tell.
 #[cfg(target_os = "linux")]
-pub(super) fn of_socket(socket: &UdpSocket) -> u64 {
+pub(crate) fn of_socket(socket: &UdpSocket) -> u64 {
     use std::os::fd::AsRawFd;
 
     let Ok(link) = std::fs::read_link(format!("/proc/self/fd/{}", socket.as_raw_fd())) else { return 0 };
@@ -17,7 +17,7 @@ pub(super) fn of_socket(socket: &UdpSocket) -> u64 {
 
 /// Returns 0: this system does not tell.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn of_socket(_: &UdpSocket) -> u64 {
+pub(crate) fn of_socket(_: &UdpSocket) -> u64 {
     0
 }
 

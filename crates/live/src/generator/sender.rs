@@ -17,6 +17,9 @@ use crate::traffic::stamp::Stamp;
 /// Clock probes, before and after.
 const PROBES: u32 = 40;
 
+/// Time after which no further clock probe is sent, if one was answered.
+const LONGEST: Duration = Duration::from_secs(2);
+
 /// Timeout of an answer.
 const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
 
@@ -88,6 +91,15 @@ fn set_class(socket: &UdpSocket, to: SocketAddr, class: u8) {
 #[cfg(not(target_os = "linux"))]
 fn set_class(_: &UdpSocket, _: SocketAddr, _: u8) {}
 
+/// Measures the offset of the clock at the other end of a connected socket, which answers clock probes.
+///
+/// # Errors
+/// If it does not answer.
+#[cfg(target_os = "linux")]
+pub(crate) fn measure_offset(socket: UdpSocket, clock: MonotonicClock, session: u32) -> io::Result<Offset> {
+    Link { socket, clock, session, buffer: vec![0; 1 << 16] }.offset()
+}
+
 fn nanos(at: Instant) -> i64 {
     (at.as_picos() / 1_000).cast_signed()
 }
@@ -98,7 +110,11 @@ impl Link {
         self.socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut best: Option<Offset> = None;
         let mut silent = 0;
+        let until = self.clock.now() + LONGEST;
         for _ in 0..PROBES {
+            if best.is_some() && self.clock.now() > until {
+                break;
+            }
             match self.exchange()? {
                 Some(offset) if best.is_none_or(|best| offset.error_ns < best.error_ns) => {
                     best = Some(offset);
