@@ -245,14 +245,17 @@ discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's la
     Receive(Receive),
     /// Names the queue of a line by what probes show: its kind, rate, limit, bucket, and what others use
     #[command(after_help = "Examples:
+  lockgate identify --serve                                   (at the other end; it prints a token)
+  LOCKGATE_TOKEN=... lockgate identify lab.example --to line.toml --report line.html
+  lockgate identify --netns left right --most 20mbit
   lockgate identify scenarios/home.toml --between server users --alone
-  lockgate identify line.toml --explain
-  lockgate identify line.toml --to found.toml && lockgate run found.toml
   lockgate identify line.toml --record probe.json && lockgate identify --replay probe.json
 
-The queues of the file are not read: packets are sent from one of its hosts to another in simulated time, in rounds that \
-are chosen to tell the queues apart that are left, and each candidate is simulated on what was sent. Below odds of 20:1 \
-nothing is decided. A recorded probe has times and sizes of packets, and no address.")]
+Of a real line, packets are sent to the other end and then back, in rounds that are chosen to tell the queues apart that are left, \
+and each candidate is simulated on what was really sent. At most 20 MB go each way in 30 s, never above --most, and it stops after \
+two seconds without news; the other end needs this program and the token in LOCKGATE_TOKEN. Of a file, the same happens in \
+simulated time between two of its hosts, and its queues are not read. Below odds of 20:1 nothing is decided, and a host that is too \
+late for the rate is refused. A recorded probe has times and sizes of packets, and no address.")]
     Identify(Identify),
     /// Tests this host: each capability that live runs need, or a router on these interfaces
     #[command(
@@ -516,6 +519,17 @@ fn web_address(text: &str) -> Result<SocketAddr, String> {
     address(text, WEB_PORT)
 }
 
+/// Default address of `lockgate identify --serve`.
+const IDENTIFY: &str = "0.0.0.0:5202";
+
+/// Port of [`IDENTIFY`].
+const IDENTIFY_PORT: u16 = 5202;
+
+/// Parses an address of a prober of lines, as [`address`] does.
+pub(crate) fn identify_address(text: &str) -> Result<SocketAddr, String> {
+    address(text, IDENTIFY_PORT)
+}
+
 /// Parses an address of the traffic generator, as [`address`] does.
 pub(crate) fn traffic_address(text: &str) -> Result<SocketAddr, String> {
     address(text, TRAFFIC_PORT)
@@ -641,17 +655,34 @@ pub(crate) struct Receive {
 }
 
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
 pub(crate) struct Identify {
-    /// Scenario file with the line; its queues are not read
-    #[arg(required_unless_present = "replay", conflicts_with = "replay")]
-    pub(crate) file: Option<PathBuf>,
-    /// Hosts from and to which packets go [default: the ends of the first flow]
+    /// Scenario file with the line, whose queues are not read; or the host at its other end, as HOST or
+    /// HOST:PORT, which runs `lockgate identify --serve`
+    #[arg(value_name = "FILE|HOST", required_unless_present_any = ["replay", "serve", "netns"], conflicts_with_all = ["replay", "serve", "netns"])]
+    pub(crate) line: Option<String>,
+    /// Answers others at this address, TCP and UDP, if they have the token
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = IDENTIFY, value_parser = identify_address, conflicts_with_all = ["replay", "netns"])]
+    pub(crate) serve: Option<SocketAddr>,
+    /// Longest time of a probe each way, or to serve [default: 30s, to serve 1h]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) lasting: Option<String>,
+    /// Ends after the first client
+    #[arg(long, requires = "serve")]
+    pub(crate) once: bool,
+    /// Probes between two network namespaces, by name or path
+    #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "replay")]
+    pub(crate) netns: Vec<String>,
+    /// Directions of a real line
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) direction: Direction,
+    /// Hosts of the file from and to which packets go [default: the ends of the first flow]
     #[arg(long, value_names = ["FROM", "TO"], num_args = 2)]
     pub(crate) between: Vec<String>,
     /// Sends beside no other traffic: that of the file does not run
     #[arg(long)]
     pub(crate) alone: bool,
-    /// Most bytes to send
+    /// Most bytes to send in each direction
     #[arg(long, value_name = "SIZE", default_value = "20MB")]
     pub(crate) budget: String,
     /// Highest rate to send at
@@ -672,6 +703,9 @@ pub(crate) struct Identify {
     /// Writes the line with its queue as a scenario, if it is decided
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<PathBuf>,
+    /// Writes a page with what was sent, what came, and the predictions of the two best candidates
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// Writes what was sent and what came to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
@@ -681,6 +715,18 @@ pub(crate) struct Identify {
     /// Prints one JSON document instead of lines
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Directions of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Direction {
+    /// From here, and then to here
+    #[default]
+    Both,
+    /// From here
+    Up,
+    /// To here
+    Down,
 }
 
 #[derive(Debug, Args)]

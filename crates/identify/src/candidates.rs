@@ -198,16 +198,22 @@ impl Candidate {
     /// Writes the line with its queue as a scenario: `sender`, `line` and `receiver`, joined by a fast link
     /// and the line itself, whose one-way delay is `delay` seconds. Without flows.
     pub fn to_toml(&self, setting: &Setting, delay: f64) -> String {
+        self.to_toml_with(setting, None, delay)
+    }
+
+    /// Writes the same with the queue of the way back, from `receiver`, if it is known.
+    pub fn to_toml_with(&self, setting: &Setting, back: Option<(&Self, &Setting)>, delay: f64) -> String {
         let mut text = String::new();
         let fast = Rate::from_bits((setting.peak.max(setting.rate) * 10.0).clamp(1e9, 1e12) as u64);
-        // A line that is hardly faster than its bucket's rate is a queue without a bucket.
-        let rate = if self.has_bucket { setting.peak.max(setting.rate * 1.5) } else { setting.rate };
-        let rate = Rate::from_bits(rate.max(1000.0) as u64);
+        let mut rate = format!("\"{}\"", self.line_rate(setting));
+        if let Some((candidate, setting)) = back {
+            rate = format!("{{ up = {rate}, down = \"{}\" }}", candidate.line_rate(setting));
+        }
         let _ = write!(
             text,
             "[node]\nsender = {{}}\nline = {{}}\nreceiver = {{}}\n\n\
              [link.access]\nbetween = [\"sender\", \"line\"]\nrate = \"{fast}\"\n\n\
-             [link.line]\nbetween = [\"line\", \"receiver\"]\nrate = \"{rate}\"\n",
+             [link.line]\nbetween = [\"line\", \"receiver\"]\nrate = {rate}\n",
         );
         if delay > 0.0 {
             let _ = writeln!(text, "delay = \"{}\"", micros(delay));
@@ -216,6 +222,16 @@ impl Candidate {
             let _ = writeln!(text, "loss = \"{}%\"", setting.loss * 100.0);
         }
         let _ = write!(text, "\n[port.\"line:receiver\"]\n{}", (self.queues)(setting));
+        if let Some((candidate, setting)) = back {
+            let _ = write!(text, "\n[port.\"receiver:line\"]\n{}", (candidate.queues)(setting));
+        }
         text
+    }
+
+    /// Returns the rate of the line that has this queue.
+    fn line_rate(&self, setting: &Setting) -> Rate {
+        // A line that is hardly faster than its bucket's rate is a queue without a bucket.
+        let rate = if self.has_bucket { setting.peak.max(setting.rate * 1.5) } else { setting.rate };
+        Rate::from_bits(rate.max(1000.0) as u64)
     }
 }

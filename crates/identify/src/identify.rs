@@ -20,6 +20,17 @@ pub trait Prober {
     /// # Errors
     /// If packets cannot be sent or observed.
     fn send(&mut self, probe: &mut Probe) -> Result<Observation, Self::Error>;
+
+    /// Returns the time by the sender's clock at which the round with this index is planned, in picoseconds:
+    /// of real lines it goes on while the judge computes. Zero if no time passes between rounds.
+    fn now(&self, _index: usize) -> u64 {
+        0
+    }
+
+    /// Returns why nothing can be decided by what was sent and observed, if so.
+    fn objection(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Limits of an experiment.
@@ -122,6 +133,18 @@ const MOST_EXCESSES: usize = 5;
 /// Misfit behind the best at which a candidate is given up.
 const HOPELESS: f64 = 200.0;
 
+/// Picosecond in seconds.
+const PICO: f64 = 1e-12;
+
+/// Time in seconds from planning a round to its first packet.
+const LEAD: f64 = 0.02;
+
+/// Share of the excess that comes through, from which on it was no excess.
+const THROUGH: f64 = 0.97;
+
+/// Longest wait in seconds up to which a line without losses shows no queue.
+const LEAST_WAIT: f64 = 0.02;
+
 /// State of an experiment.
 struct Experiment<'p, P> {
     prober: &'p mut P,
@@ -130,14 +153,25 @@ struct Experiment<'p, P> {
     observed: Observation,
     /// Time at which the next round may begin, in seconds.
     next: f64,
+    /// Time at which it is planned, in picoseconds.
+    planned: u64,
 }
 
 impl<P: Prober> Experiment<'_, P> {
-    fn send(&mut self, purpose: Purpose, reason: String, packets: Vec<Sent>) -> Result<(), P::Error> {
+    fn send(&mut self, purpose: Purpose, reason: String, mut packets: Vec<Sent>) -> Result<(), P::Error> {
+        // Patterns are scaled by their largest flow alone; the limit is of all.
+        let mut left = self.limits.bytes.saturating_sub(self.probe.bytes());
+        let fits = packets.iter().take_while(|sent| {
+            let length = u64::from(sent.length);
+            let is_within = length <= left;
+            left = left.saturating_sub(length);
+            is_within
+        });
+        packets.truncate(fits.count());
         if packets.is_empty() {
             return Ok(());
         }
-        self.probe.rounds.push(Round { purpose, reason, packets });
+        self.probe.rounds.push(Round { purpose, reason, packets, planned: self.planned });
         self.observed = self.prober.send(&mut self.probe)?;
         // The queue must be empty before the next round: by the longest delay over the least one.
         let index = self.probe.rounds.len() - 1;
@@ -183,7 +217,7 @@ impl<P: Prober> Experiment<'_, P> {
             self.send_round(Purpose::Excess, rate)?;
             let Some(now) = self.estimate() else { return Ok(()) };
             let through = now.goodput / now.sent_rate;
-            if through > 0.97 && now.sent_rate < 0.9 * self.limits.most {
+            if through > THROUGH && now.sent_rate < 0.9 * self.limits.most {
                 rate = now.sent_rate * 1.4;
             } else if (now.rate / rate - 1.0).abs() > 0.25 {
                 rate = now.rate;
@@ -203,6 +237,16 @@ impl<P: Prober> Experiment<'_, P> {
         Ok(())
     }
 
+    /// Returns why no queue can be seen, if all that was sent came through at once.
+    fn lack_of_excess(&self) -> Option<String> {
+        let Estimate { goodput, sent_rate, is_full, wait, jitter, .. } = self.estimate()?;
+        let is_through = goodput > THROUGH * sent_rate && !is_full && wait < LEAST_WAIT + 10.0 * jitter;
+        let rate = lockgate_measure::figures::quantity(Some(goodput), "bit/s");
+        is_through.then(|| {
+            format!("all came through at {rate}: the line is faster, and `--most` limits what is sent")
+        })
+    }
+
     /// Judges, and sends the round that separates what is left, until none does. Returns the fits, the best
     /// first, and the number of simulated passes.
     fn separate(&mut self) -> Result<(Vec<Fit>, usize), P::Error> {
@@ -216,6 +260,8 @@ impl<P: Prober> Experiment<'_, P> {
             let best = fits.first().map_or(0.0, |fit| fit.misfit);
             let is_left = |fit: &&Fit| fit.misfit - best < HOPELESS;
             left = fits.iter().filter(is_left).map(|fit| fit.candidate).collect();
+            self.planned = self.prober.now(self.probe.rounds.len());
+            self.next = self.next.max(self.planned as f64 * PICO + LEAD);
             let scale = self.scale(now.rate);
             let next = choose(self, &fits, &further, &scale);
             let Some((purpose, why)) = next.or_else(|| {
@@ -279,12 +325,16 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
         limits: limits.clone(),
         probe: Probe::default(),
         observed: Observation::default(),
-        next: 0.02,
+        next: LEAD,
+        planned: 0,
     };
     let Some(rate) = experiment.ramp()? else {
         return Ok(conclude(experiment, Vec::new(), 0, Some("nothing arrived".to_owned())));
     };
     experiment.fill(rate)?;
+    if let Some(why) = experiment.lack_of_excess() {
+        return Ok(conclude(experiment, Vec::new(), 0, Some(why)));
+    }
     let (fits, passes) = experiment.separate()?;
     Ok(conclude(experiment, fits, passes, None))
 }
@@ -302,7 +352,7 @@ fn choose<P>(
     let mut chosen: Option<(f64, Purpose, String)> = None;
     for &purpose in further {
         let packets = round(purpose, experiment.next, scale);
-        let probe = Probe { rounds: vec![Round { purpose, reason: String::new(), packets }] };
+        let probe = Probe { rounds: vec![Round { purpose, reason: String::new(), packets, planned: 0 }] };
         let predict = |fit: &Fit| {
             let others = Others { rate: fit.others, length: FULL };
             let observed = line(fit.candidate, &fit.setting)?.pass(&probe, others, Seed(7))?;
@@ -340,13 +390,14 @@ fn separation(one: &[Feature], two: &[Feature], scale: &Scale) -> f64 {
         .sum()
 }
 
-fn conclude<P>(
+fn conclude<P: Prober>(
     experiment: Experiment<'_, P>,
     fits: Vec<Fit>,
     passes: usize,
     why: Option<String>,
 ) -> Identified {
     let odds = odds(&fits);
+    let why = experiment.prober.objection().or(why);
     let verdict = match (why, fits.first()) {
         (Some(why), _) => Verdict::Unknown(why),
         (None, None) => Verdict::Unknown("too few packets arrived in excess of the rate".to_owned()),

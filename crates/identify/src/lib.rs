@@ -18,6 +18,7 @@ pub mod identify;
 pub mod in_scenario;
 pub mod judge;
 pub mod line;
+pub mod picture;
 pub mod plan;
 pub mod probe;
 pub mod record;

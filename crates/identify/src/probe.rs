@@ -102,6 +102,10 @@ pub struct Round {
     pub reason: String,
     /// Packets in the order of sending.
     pub packets: Vec<Sent>,
+    /// Time at which it was planned by the sender's clock, in picoseconds; zero where no time passes between
+    /// rounds.
+    #[serde(default)]
+    pub planned: u64,
 }
 
 impl Round {

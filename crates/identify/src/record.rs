@@ -8,6 +8,9 @@ use crate::probe::{Observation, Probe};
 /// Number of the format.
 const FORMAT: u32 = 1;
 
+/// Most records of a file: the directions of a line.
+const MOST_RECORDS: usize = 2;
+
 /// A recorded probe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +27,12 @@ pub struct Record {
     pub probe: Probe,
     /// Arrivals.
     pub observed: Observation,
+    /// Direction, as its first line names it, without addresses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+    /// Why nothing can be decided, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objection: Option<String>,
 }
 
 /// The error of a record that cannot be judged.
@@ -38,6 +47,9 @@ pub enum RecordError {
     /// Packets and arrivals do not belong together.
     #[error("has {0} rounds whose packets and arrivals differ in number, order or range")]
     Rounds(usize),
+    /// No record, or more than the directions of a line.
+    #[error("has {0} records, and a line has one or two directions")]
+    Number(usize),
     /// The judge asked for a round that was not recorded.
     #[error("ends before this version's judge has what it asks for: it was recorded by another version")]
     Ends,
@@ -47,7 +59,20 @@ impl Record {
     /// Records a probe.
     pub fn new(limits: &Limits, probe: &Probe, observed: &Observation) -> Self {
         let Limits { bytes, seconds, most, .. } = *limits;
-        Self { format: FORMAT, bytes, seconds, most, probe: probe.clone(), observed: observed.clone() }
+        let (probe, observed) = (probe.clone(), observed.clone());
+        Self { format: FORMAT, bytes, seconds, most, probe, observed, line: None, objection: None }
+    }
+
+    /// Reads the records of a file, one a line.
+    ///
+    /// # Errors
+    /// See [`RecordError`]; never panics, whatever the bytes.
+    pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
+        let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() || lines.len() > MOST_RECORDS {
+            return Err(RecordError::Number(lines.len()));
+        }
+        lines.into_iter().map(Self::read).collect()
     }
 
     /// Reads a record.
@@ -70,6 +95,7 @@ impl Record {
                         || !(42..=65_535).contains(&sent.length)
                 })
                 || !round.packets.is_sorted_by_key(|sent| sent.at)
+                || is_far(round.planned)
                 || arrivals.iter().flatten().any(|arrival| late(arrival.at))
         };
         let wrong = rounds.clone().filter(|(round, arrivals)| is_wrong(round, arrivals)).count()
@@ -102,7 +128,17 @@ impl Prober for Replay<'_> {
         if let Some(last) = probe.rounds.last_mut() {
             last.packets.clone_from(&recorded.packets);
             last.purpose = recorded.purpose;
+            last.reason.clone_from(&recorded.reason);
         }
         Ok(Observation { rounds: self.0.observed.rounds[..count].to_vec() })
+    }
+
+    fn now(&self, index: usize) -> u64 {
+        // After the last round, no time is left for another.
+        self.0.probe.rounds.get(index).map_or(LONGEST, |round| round.planned)
+    }
+
+    fn objection(&self) -> Option<String> {
+        self.0.objection.clone()
     }
 }

@@ -105,7 +105,7 @@ fn queue(identified: &Identified) -> Property {
     let how =
         format!("{} candidates on what was really sent: {}", crate::candidates::ALL.len(), names.join(", "));
     match (verdict, fits.first()) {
-        (Verdict::Unknown(why), _) => Property::text("queue", format!("not decidable: {why}"), "the ramp"),
+        (Verdict::Unknown(why), _) => Property::text("queue", format!("not decidable: {why}"), how),
         (Verdict::NoneOfThese, Some(best)) => Property::text(
             "queue",
             format!(
@@ -275,23 +275,37 @@ fn others(identified: &Identified, decided: Option<&Fit>) -> Property {
 /// First words of the scenario that [`scenario`] writes.
 pub const SCENARIO_HEAD: &str = "# A line as `lockgate identify` found it";
 
-/// Writes the line with its queue as a scenario that can be run: a download and an echo beside it. `None` if
-/// the queue was not decided.
-pub fn scenario(identified: &Identified) -> Option<String> {
-    let fit = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided)?;
+/// Writes the line with its queue as a scenario that can be run: a download and an echo beside it; with the
+/// queue of the way back, if `back` has decided it, and an upload. `None` if the queue was not decided.
+pub fn scenario(identified: &Identified, back: Option<&Identified>) -> Option<String> {
+    let decided = |identified: &Identified| {
+        let fit = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided)?;
+        let mut setting = fit.setting;
+        setting.loss = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.loss);
+        Some((fit.candidate, setting))
+    };
+    let (candidate, setting) = decided(identified)?;
     let delay = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.base.delay);
     // Clocks that were not compared may make it negative, or absurd.
     let delay = if (0.0..2.0).contains(&delay) { delay } else { 0.0 };
-    let mut setting = fit.setting;
-    setting.loss = identified.estimate.as_ref().map_or(0.0, |estimate| estimate.loss);
+    let back = back.and_then(decided);
+    let note = back.map_or_else(
+        || "# The direction back has the same rate; its queue is not known.".to_owned(),
+        |(back, _)| format!("# The direction back: {}.", back.name),
+    );
+    let back_flow = if back.is_some() {
+        "[flow.back]\nfrom = \"receiver\"\nto = \"sender\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n\n"
+    } else {
+        ""
+    };
     Some(format!(
-        "{SCENARIO_HEAD}: {}, odds {:.0}:1.\n# The direction back has the same rate; its queue was not probed.\n\
+        "{SCENARIO_HEAD}: {}, odds {:.0}:1.\n{note}\n\
          title = \"A line with {}\"\nduration = \"20s\"\nwarmup = \"2s\"\n\n{}\n\
-         [flow.download]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n\n\
+         [flow.download]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n\n{back_flow}\
          [flow.ping]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"udp\"\npayload = \"64B\"\ngap = \"50ms\"\necho = true\n",
-        fit.candidate.name,
+        candidate.name,
         identified.odds.min(1e9),
-        fit.candidate.name,
-        fit.candidate.to_toml(&setting, delay),
+        candidate.name,
+        candidate.to_toml_with(&setting, back.as_ref().map(|(back, setting)| (*back, setting)), delay),
     ))
 }

@@ -52,7 +52,7 @@ fn probe() -> Probe {
         .enumerate()
     {
         let packets = round(purpose, 0.1 + 3.0 * index as f64, &scale);
-        probe.rounds.push(Round { purpose, reason: String::new(), packets });
+        probe.rounds.push(Round { purpose, reason: String::new(), packets, planned: 0 });
     }
     probe
 }

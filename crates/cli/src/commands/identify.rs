@@ -1,50 +1,141 @@
 //! `lockgate identify`: names the queue of a line by what probes show.
 
+mod output;
+#[cfg(target_os = "linux")]
+mod real;
+
 use std::path::Path;
 
 use lockgate::results::SavedFile;
 use lockgate::units::{Bytes, Rate};
-use lockgate::{Scenario, Seed, figures};
-use lockgate_identify::{
-    Identified, InScenario, Limits, Property, Record, Replay, Verdict, identify, properties,
-};
+use lockgate::{Scenario, Seed};
+use lockgate_identify::{Identified, InScenario, Limits, Record, Replay, identify};
 use lockgate_identify::{in_scenario, report};
 use lockgate_scenario::Transport;
-use serde_json::json;
 
 use crate::arguments::Identify;
 use crate::exit::{Exit, Failure};
-use crate::output::{say, tell};
+use crate::output::tell;
 use crate::runs;
 
 /// First bytes of a recorded probe.
 const RECORD_HEAD: &str = "{\"format\":1";
 
+/// First bytes of a page.
+const PAGE_HEAD: &str = "<!doctype html>";
+
+/// A direction of a line that was probed.
+pub(super) struct Probed {
+    /// Direction in words.
+    what: String,
+    /// The same without addresses, for a record.
+    line: Option<String>,
+    limits: Limits,
+    objection: Option<String>,
+    identified: Identified,
+}
+
+/// Files that are written at the end, checked before anything is sent.
+struct Files {
+    to: Option<SavedFile>,
+    record: Option<SavedFile>,
+    report: Option<SavedFile>,
+}
+
 pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
-    let to = saved(arguments.to.as_deref(), report::SCENARIO_HEAD, "--to")?;
-    let record = saved(arguments.record.as_deref(), RECORD_HEAD, "--record")?;
-    let (what, limits, identified) = match &arguments.replay {
-        Some(file) => replayed(file)?,
-        None => in_file(arguments)?,
+    let files = Files {
+        to: saved(arguments.to.as_deref(), report::SCENARIO_HEAD, "--to")?,
+        record: saved(arguments.record.as_deref(), RECORD_HEAD, "--record")?,
+        report: saved(arguments.report.as_deref(), PAGE_HEAD, "--report")?,
     };
-    if let Some(record) = record {
-        let recorded = Record::new(&limits, &identified.probe, &identified.observed);
-        let text = serde_json::to_string(&recorded).map_err(|error| Failure::fault(&error))?;
+    if let Some(address) = arguments.serve {
+        return serve(arguments, address);
+    }
+    let mut all = Vec::new();
+    let mut take = |probed: Probed| {
+        if !arguments.json {
+            if !all.is_empty() {
+                crate::output::say!();
+            }
+            output::show(&probed, arguments.explain);
+        }
+        all.push(probed);
+    };
+    let is_file = |line: &str| line.ends_with(".toml") || Path::new(line).is_file();
+    let done = match (&arguments.replay, arguments.line.as_deref(), &arguments.netns[..]) {
+        (Some(file), ..) => replayed(file, &mut take),
+        (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take),
+        (_, Some(line), _) => between_hosts(arguments, line, &mut take),
+        (.., [a, b]) => between_namespaces(arguments, a, b, &mut take),
+        _ => Err(runs::no_file()),
+    };
+    // One direction that was judged is shown and written, whatever became of the other.
+    if !all.is_empty() {
+        if arguments.json {
+            output::print_json(&all)?;
+        }
+        write(files, &all)?;
+    }
+    done.map(|()| Exit::Ok)
+}
+
+/// Writes the files that were asked for.
+fn write(files: Files, all: &[Probed]) -> Result<(), Failure> {
+    if let Some(record) = files.record {
+        let mut text = String::new();
+        for probed in all {
+            let Identified { probe, observed, .. } = &probed.identified;
+            let mut record = Record::new(&probed.limits, probe, observed);
+            (record.line, record.objection) = (probed.line.clone(), probed.objection.clone());
+            text.push_str(&serde_json::to_string(&record).map_err(|error| Failure::fault(&error))?);
+            text.push('\n');
+        }
         record.write(text).map_err(|error| Failure::saved_file(&error, "--record"))?;
     }
-    if arguments.json {
-        crate::results::print_json(&document(&what, &identified))?;
-    } else {
-        show(&what, &identified, arguments.explain);
+    if let Some(page) = files.report {
+        page.write(output::page(all)).map_err(|error| Failure::saved_file(&error, "--report"))?;
     }
-    if let Some(to) = to {
-        match report::scenario(&identified) {
+    if let (Some(to), Some(first)) = (files.to, all.first()) {
+        let back = all.get(1).map(|probed| &probed.identified);
+        match report::scenario(&first.identified, back) {
             Some(text) => to.write(text).map_err(|error| Failure::saved_file(&error, "--to"))?,
             None => tell!("the queue is not decided: no scenario is written"),
         }
     }
-    Ok(Exit::Ok)
+    Ok(())
 }
+
+#[cfg(target_os = "linux")]
+use real::{between_hosts, between_namespaces, serve};
+
+/// Returns the failure of real lines on other systems than Linux.
+#[cfg(not(target_os = "linux"))]
+mod unsupported {
+    use super::{Exit, Failure, Identify, Probed};
+
+    fn missing() -> Failure {
+        Failure::usage("probing a real line needs Linux", "a scenario file can be probed anywhere")
+    }
+
+    pub(super) fn serve(_: &Identify, _: std::net::SocketAddr) -> Result<Exit, Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn between_hosts(_: &Identify, _: &str, _: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
+        Err(missing())
+    }
+
+    pub(super) fn between_namespaces(
+        _: &Identify,
+        _: &str,
+        _: &str,
+        _: &mut dyn FnMut(Probed),
+    ) -> Result<(), Failure> {
+        Err(missing())
+    }
+}
+#[cfg(not(target_os = "linux"))]
+use unsupported::{between_hosts, between_namespaces, serve};
 
 fn saved(
     path: Option<&Path>,
@@ -55,23 +146,29 @@ fn saved(
     path.map(start).transpose()
 }
 
-/// Judges a recorded probe again.
-fn replayed(file: &Path) -> Result<(String, Limits, Identified), Failure> {
+/// Judges the directions of a recorded probe again.
+fn replayed(file: &Path, take: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
     let bytes = std::fs::read(file).map_err(|error| {
         Failure::usage(format!("cannot read `{}`: {error}", file.display()), "name a file of --record")
     })?;
     let failed = |error: lockgate_identify::RecordError| {
         Failure::usage(format!("`{}` {error}", file.display()), "name a file that --record wrote")
     };
-    let record = Record::read(&bytes).map_err(failed)?;
-    let limits = record.limits();
-    let identified = identify(&mut Replay(&record), &limits).map_err(failed)?;
-    Ok((format!("the probe recorded in {}", file.display()), limits, identified))
+    for record in Record::read_all(&bytes).map_err(failed)? {
+        let limits = record.limits();
+        let identified = identify(&mut Replay(&record), &limits).map_err(failed)?;
+        let line = record.line.clone();
+        let what = line.clone().map_or_else(
+            || format!("the probe recorded in {}", file.display()),
+            |line| format!("{line}, recorded in {}", file.display()),
+        );
+        take(Probed { what, line, limits, objection: record.objection.clone(), identified });
+    }
+    Ok(())
 }
 
 /// Probes the network of a scenario, between the ends of its first flow or those that were named.
-fn in_file(arguments: &Identify) -> Result<(String, Limits, Identified), Failure> {
-    let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
+fn in_file(arguments: &Identify, file: &Path) -> Result<Probed, Failure> {
     let memory = arguments.memory.as_deref();
     let plain = runs::read_file(file, &arguments.overrides, memory)?;
     let (from, to) = ends(arguments, &plain)?;
@@ -82,7 +179,8 @@ fn in_file(arguments: &Identify) -> Result<(String, Limits, Identified), Failure
     let fault = |error: lockgate_identify::ScenarioError| Failure::run(error, "please report this");
     let mut prober = InScenario::new(scenario, &to, Seed(arguments.seed), arguments.alone).map_err(fault)?;
     let identified = identify(&mut prober, &limits).map_err(fault)?;
-    Ok((format!("from {from} to {to}"), limits, identified))
+    let what = format!("from {from} to {to}");
+    Ok(Probed { what, line: None, limits, objection: None, identified })
 }
 
 fn limits(arguments: &Identify) -> Result<Limits, Failure> {
@@ -96,7 +194,12 @@ fn limits(arguments: &Identify) -> Result<Limits, Failure> {
     if rate.as_bits() < 1_000_000 || bytes.0 < 1_000_000 {
         return Err(usage("--most", most, "at least `1mbit`, and `--budget 1MB`"));
     }
-    Ok(Limits { bytes: bytes.0, most: rate.as_bits() as f64, ..Limits::default() })
+    let default = Limits::default();
+    let seconds = match &arguments.lasting {
+        Some(time) if arguments.serve.is_none() => runs::time(time)?.as_secs_f64(),
+        _ => default.seconds,
+    };
+    Ok(Limits { bytes: bytes.0, most: rate.as_bits() as f64, seconds, ..default })
 }
 
 /// Returns the names of the hosts between which a probe goes.
@@ -120,66 +223,4 @@ fn ends(arguments: &Identify, scenario: &Scenario) -> Result<(String, String), F
         flow.ok_or_else(|| Failure::usage("the scenario has no flow", "name two nodes: `--between A B`"))?;
     let name = |node: usize| scenario.nodes[node].name.clone();
     Ok((name(flow.from), name(flow.to)))
-}
-
-/// Prints at most fifteen lines, and with `explain` the rounds and the fits.
-fn show(what: &str, identified: &Identified, explain: bool) {
-    let rounds = identified.probe.rounds.len() as u64;
-    say!(
-        "{what}: {} in {}, {:.1} s",
-        figures::quantity(Some(identified.probe.bytes() as f64), "B"),
-        figures::count(rounds, "round"),
-        identified.probe.span().as_secs_f64()
-    );
-    let all = properties(identified);
-    let width = all.iter().map(|property| property.name.len()).max().unwrap_or(0);
-    for Property { name, value, how, .. } in &all {
-        say!("{name:width$}  {value}  [{how}]");
-    }
-    if explain {
-        say!();
-        for round in &identified.probe.rounds {
-            say!(
-                "{:8} {:>9}  {}",
-                round.purpose.name(),
-                figures::quantity(Some(round.bytes() as f64), "B"),
-                round.reason
-            );
-        }
-        say!();
-        say!(
-            "{} simulated passes; the misfit of a feature is about 1 for the right queue",
-            identified.passes
-        );
-        for fit in identified.fits.iter().take(5) {
-            say!("{:10} misfit {:.2}  {}", fit.candidate.name, fit.mean_misfit(), fit.candidate.sentence);
-        }
-    }
-}
-
-fn document(what: &str, identified: &Identified) -> serde_json::Value {
-    let verdict = match &identified.verdict {
-        Verdict::Decided => "decided",
-        Verdict::Undecided => "undecided",
-        Verdict::NoneOfThese => "none",
-        Verdict::Unknown(_) => "unknown",
-    };
-    let rounds = identified.probe.rounds.iter().map(|round| {
-        json!({ "purpose": round.purpose, "reason": round.reason, "bytes": round.bytes(), "packets": round.packets.len() })
-    });
-    let fits = identified.fits.iter().map(
-        |fit| json!({ "queue": fit.candidate.name, "misfit": fit.mean_misfit(), "others_bps": fit.others }),
-    );
-    json!({
-        "schema": 1,
-        "line": what,
-        "verdict": verdict,
-        "queue": identified.fits.first().filter(|_| verdict == "decided").map(|fit| fit.candidate.name),
-        "odds": identified.odds.min(1e12),
-        "sent_bytes": identified.probe.bytes(),
-        "seconds": identified.probe.span().as_secs_f64(),
-        "properties": properties(identified),
-        "rounds": rounds.collect::<Vec<_>>(),
-        "fits": fits.collect::<Vec<_>>(),
-    })
 }
