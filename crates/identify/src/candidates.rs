@@ -24,6 +24,8 @@ pub struct Setting {
     pub is_rfc: bool,
     /// Depth of the token bucket, in bytes.
     pub bucket: f64,
+    /// Least depth of it that is searched.
+    pub least_bucket: f64,
     /// Target delay of a control law, in seconds.
     pub target: f64,
     /// Interval of a control law, in seconds.
@@ -50,9 +52,10 @@ impl Setting {
         Rate::from_bits(self.rate.max(1000.0) as u64)
     }
 
-    /// Returns the bucket's depth: at least five full frames. A smaller one is not told from none.
+    /// Returns the bucket's depth: at least five full frames, because a smaller one is not told from none; or
+    /// one, on real lines.
     pub fn bucket(&self) -> Bytes {
-        Bytes(self.bucket.max(LEAST_BUCKET) as u64)
+        Bytes(self.bucket.max(self.least_bucket) as u64)
     }
 
     /// Returns the flavour of PIE.
@@ -73,6 +76,10 @@ impl Setting {
 
 /// Depth in bytes below which a bucket is not told from none.
 pub const LEAST_BUCKET: f64 = 7570.0;
+
+/// Depth in bytes of the bucket that a shaper has at least: one frame. Of a kernel's shaper no transmission
+/// takes time, and its timers lose credit: a FIFO before a line does not stand for it.
+pub const ONE_FRAME: f64 = 1_600.0;
 
 /// Returns seconds as whole microseconds, at least one.
 fn micros(seconds: f64) -> Duration {

@@ -343,6 +343,7 @@ impl Estimate {
             in_packets: false,
             is_rfc: false,
             bucket: self.bucket,
+            least_bucket: crate::candidates::LEAST_BUCKET,
             target: 0.005,
             interval: 0.1,
             probability: 0.02,

@@ -27,6 +27,11 @@ pub trait Prober {
         0
     }
 
+    /// Returns true if packets are real: they reach the queue a little later than they are stamped.
+    fn is_real(&self) -> bool {
+        false
+    }
+
     /// Returns why nothing can be decided by what was sent and observed, if so.
     fn objection(&self) -> Option<String> {
         None
@@ -254,7 +259,7 @@ impl<P: Prober> Experiment<'_, P> {
         let mut further: Vec<Purpose> = FURTHER.to_vec();
         let (mut fits, mut passes, mut is_confirmed) = (Vec::new(), 0, false);
         while let Some(now) = self.estimate() {
-            let mut judge = Judge::new(&self.probe, &self.observed, &now);
+            let mut judge = Judge::new(&self.probe, &self.observed, &now, self.prober.is_real());
             fits = judge.rank(&left, &fits);
             passes += judge.passes;
             let best = fits.first().map_or(0.0, |fit| fit.misfit);

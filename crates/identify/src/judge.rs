@@ -11,12 +11,12 @@
 //! other, so that their sum is tempered; the temper and the bound of *none of these* were chosen on hidden
 //! lines of their own (`tests/hidden_lines.rs`).
 
-use lockgate_engine::random::Seed;
+use lockgate_engine::random::{Random, Seed};
 use lockgate_scenario::Override;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::candidates::{ALL, Candidate, Setting, Unknown};
+use crate::candidates::{ALL, Candidate, ONE_FRAME, Setting, Unknown};
 use crate::estimate::{Estimate, QUIET};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
 use crate::line::{Line, Others};
@@ -40,6 +40,9 @@ const BUSY_ERROR: f64 = 0.08;
 /// Share of the rate below which others are none.
 const LEAST_OTHERS: f64 = 0.01;
 
+/// Least mean lateness of real packets, in seconds.
+const LEAST_LATENESS: f64 = 2e-5;
+
 /// Seeds of a final comparison.
 const SEEDS: u64 = 4;
 
@@ -54,6 +57,9 @@ pub struct Fit {
     pub others: f64,
     /// Sum of the misfits of all features.
     pub misfit: f64,
+    /// Sum of the logarithms of the variances that the candidate's own draws give the features, over that of
+    /// their floors: what it does not commit itself to. Zero for lines without real packets.
+    pub spread: f64,
     /// Number of features.
     pub count: usize,
 }
@@ -67,7 +73,7 @@ impl Fit {
     /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
     /// chance.
     fn log_likelihood(&self) -> f64 {
-        -0.5 * TEMPER * self.misfit - self.candidate.unknown.len() as f64
+        -0.5 * TEMPER * (self.misfit + self.spread) - self.candidate.unknown.len() as f64
     }
 }
 
@@ -77,6 +83,11 @@ pub struct Judge<'a> {
     estimate: &'a Estimate,
     noise: Noise,
     observed: Vec<Feature>,
+    /// The probe with the times at which its packets may have reached the queue, by seed; none if they are
+    /// the stamps.
+    late: Vec<Probe>,
+    /// Mean lateness in seconds.
+    lateness: f64,
     /// Simulated passes so far.
     pub passes: usize,
 }
@@ -95,8 +106,10 @@ pub fn line(candidate: &Candidate, setting: &Setting) -> Option<Line> {
 }
 
 impl<'a> Judge<'a> {
-    /// Prepares the judgement of an observation.
-    pub fn new(probe: &'a Probe, observed: &Observation, estimate: &'a Estimate) -> Self {
+    /// Prepares the judgement of an observation. Which of two flows loses a packet at a full queue depends on
+    /// microseconds: if packets are real (`is_real`), each pass of a candidate lets them reach the queue
+    /// later than they are stamped, by other draws of the jitter that was seen.
+    pub fn new(probe: &'a Probe, observed: &Observation, estimate: &'a Estimate, is_real: bool) -> Self {
         let noise = Noise {
             packet_time: f64::from(FULL) * 8.0 / estimate.rate,
             jitter: estimate.jitter,
@@ -105,15 +118,20 @@ impl<'a> Judge<'a> {
             busy: estimate.busy.unwrap_or(0.1),
         };
         let observed = features(probe, observed, &estimate.base, estimate.jitter);
-        Self { probe, estimate, noise, observed, passes: 0 }
+        let lateness = if is_real { estimate.jitter.max(LEAST_LATENESS) } else { 0.0 };
+        let late = (1..=SEEDS).filter(|_| is_real).map(|seed| delayed(probe, lateness, Seed(seed))).collect();
+        Self { probe, estimate, noise, observed, late, lateness, passes: 0 }
     }
 
     fn simulate(&mut self, line: &Line, others: f64, seed: u64) -> Option<Vec<Feature>> {
         self.passes += 1;
         let others = Others { rate: others, length: FULL };
-        let observed = line.pass(self.probe, others, Seed(seed))?;
+        let index = seed.saturating_sub(1) as usize;
+        let late = self.late.get(index % self.late.len().max(1)).unwrap_or(self.probe);
+        let observed = line.pass(late, others, Seed(seed))?;
+        // Waits count from the stamps, as those that were observed do.
         let base = simulated_base(self.probe, &observed);
-        Some(features(self.probe, &observed, &base, 0.0))
+        Some(features(self.probe, &observed, &base, self.lateness))
     }
 
     /// Returns the misfits of all features for a candidate with a setting, over `seeds` seeds.
@@ -124,8 +142,21 @@ impl<'a> Judge<'a> {
         others: f64,
         seeds: u64,
     ) -> Option<Vec<f64>> {
+        let compared = self.compare(candidate, setting, others, seeds)?;
+        Some(compared.into_iter().map(|(misfit, _)| misfit).collect())
+    }
+
+    /// Returns the misfit and the spread of each feature.
+    fn compare(
+        &mut self,
+        candidate: &Candidate,
+        setting: &Setting,
+        others: f64,
+        seeds: u64,
+    ) -> Option<Vec<(f64, f64)>> {
         let line = line(candidate, setting)?;
-        let seeds = if others > 0.0 || candidate.draws || setting.loss > 0.0 { seeds } else { 1 };
+        let is_random = others > 0.0 || candidate.draws || setting.loss > 0.0 || !self.late.is_empty();
+        let seeds = if is_random { seeds } else { 1 };
         let mut runs = Vec::new();
         for seed in 1..=seeds {
             runs.push(self.simulate(&line, others, seed)?);
@@ -158,7 +189,10 @@ impl<'a> Judge<'a> {
     /// Fits a candidate coarsely: the grid of its unknowns, or the fit before. Returns the best for each rate
     /// that the line may have, the best first: they lie in valleys of their own.
     fn coarse(&mut self, candidate: &'static Candidate, from: Option<&Fit>) -> Vec<Fit> {
-        let seen = self.estimate.setting();
+        let mut seen = self.estimate.setting();
+        if !self.late.is_empty() {
+            seen.least_bucket = ONE_FRAME;
+        }
         let count = self.observed.len();
         let starts = from.map_or_else(|| grid(candidate, &seen), |fit| vec![fit.setting]);
         let mut best: Vec<Fit> = Vec::new();
@@ -169,7 +203,7 @@ impl<'a> Judge<'a> {
                 others.extend([0.12 * setting.rate, 0.25 * setting.rate]);
             }
             for others in others {
-                let mut fit = Fit { candidate, setting, others, misfit: f64::INFINITY, count };
+                let mut fit = Fit { candidate, setting, others, misfit: f64::INFINITY, spread: 0.0, count };
                 fit.misfit = self.total(&fit, 1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
                     Some(other) if other.misfit <= fit.misfit => {}
@@ -221,7 +255,7 @@ impl<'a> Judge<'a> {
 
     /// Improves a fit: each unknown and the rate, in ever smaller steps.
     fn refine(&mut self, fit: &mut Fit, steps: &[f64]) {
-        let seeds = if fit.others > 0.0 { 2 } else { 1 };
+        let seeds = if fit.others > 0.0 || !self.late.is_empty() { 2 } else { 1 };
         fit.misfit = self.total(fit, seeds);
         for &step in steps {
             for unknown in fit.candidate.unknown {
@@ -305,15 +339,40 @@ impl<'a> Judge<'a> {
         fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
         for fit in fits.iter_mut().take(4) {
             fit.misfit = self.total(fit, SEEDS);
+            fit.spread = self.spread(fit);
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
         fits
+    }
+
+    /// Returns the sum of the spreads of a fit; zero for lines without real packets, on whose exact stamps a
+    /// queue without draws repeats itself.
+    fn spread(&mut self, fit: &Fit) -> f64 {
+        if self.late.is_empty() {
+            return 0.0;
+        }
+        let compared = self.compare(fit.candidate, &fit.setting, fit.others, SEEDS).unwrap_or_default();
+        compared.into_iter().map(|(_, spread)| spread).sum()
     }
 
     /// Returns the features of the observation.
     pub fn observed(&self) -> &[Feature] {
         &self.observed
     }
+}
+
+/// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the same
+/// order.
+fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
+    let mut random = Random::stream(seed, "identify/lateness");
+    let mut late = probe.clone();
+    let mut before = 0;
+    for sent in late.rounds.iter_mut().flat_map(|round| &mut round.packets) {
+        let lateness = -libm::log(1.0 - random.unit()) * mean;
+        sent.at = (sent.at + (lateness * 1e12) as u64).max(before);
+        before = sent.at;
+    }
+    late
 }
 
 /// True if the rate of others does not follow from the goodput: a bucket's credit hides it.
@@ -336,8 +395,10 @@ fn grid(candidate: &Candidate, seen: &Setting) -> Vec<Setting> {
     all
 }
 
-/// Returns the misfit of one feature: about one for the right queue.
-fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> f64 {
+/// Returns the misfit of one feature, about one for the right queue, and its spread: the logarithm of the
+/// variance of its simulations over that of its floor.
+fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> (f64, f64) {
+    let mut spread = 0.0;
     let squared = if feature.value.is_finite() && !simulated.is_empty() {
         let count = simulated.len() as f64;
         let mean = simulated.iter().sum::<f64>() / count;
@@ -345,6 +406,7 @@ fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> f
             / (count - 1.0).max(1.0);
         let floor = feature.floor(noise);
         let distance = feature.value - mean;
+        spread = libm::log(1.0 + variance * (1.0 + 1.0 / count) / (floor * floor));
         distance * distance / (floor * floor + variance * (1.0 + 1.0 / count))
     } else if !feature.value.is_finite() && simulated.len() * 2 <= runs {
         0.0
@@ -354,7 +416,7 @@ fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> f
     } else {
         16.0
     };
-    FREEDOM * libm::log(1.0 + squared / FREEDOM)
+    (FREEDOM * libm::log(1.0 + squared / FREEDOM), spread)
 }
 
 /// Returns the odds of the first fit against each of the others, and against all of them together.

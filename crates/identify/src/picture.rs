@@ -13,8 +13,11 @@ use crate::line::Others;
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Purpose};
 
-/// Most points of a series: beyond, points hide each other.
+/// Most points of a curve.
 const MOST_POINTS: usize = 1_500;
+
+/// Most points of a series of points, which would hide each other.
+const MOST_MARKS: usize = 200;
 
 /// Seed of the predictions.
 const SEED: Seed = Seed(1);
@@ -46,9 +49,9 @@ fn stories(identified: &Identified) -> Vec<Story> {
     std::iter::once(came).chain(best).collect()
 }
 
-/// Returns every so many-th point.
-fn thinned(points: Vec<(f64, f64)>) -> (Vec<f64>, Vec<f64>) {
-    let step = points.len().div_ceil(MOST_POINTS).max(1);
+/// Returns every so many-th point, at most `most`.
+fn thinned(points: Vec<(f64, f64)>, most: usize) -> (Vec<f64>, Vec<f64>) {
+    let step = points.len().div_ceil(most).max(1);
     points.into_iter().step_by(step).unzip()
 }
 
@@ -56,8 +59,8 @@ fn axis(label: &str, unit: &str) -> Axis {
     Axis { label: label.to_owned(), unit: unit.to_owned(), log: false }
 }
 
-fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>) -> FigureSeries {
-    let (x, y) = thinned(points);
+fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>, most: usize) -> FigureSeries {
+    let (x, y) = thinned(points, most);
     FigureSeries { name: name.to_owned(), mode, x, y, error: None }
 }
 
@@ -86,7 +89,10 @@ fn waits(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize
         x: axis("sent at", "s"),
         y: axis("wait", "s"),
         kind: FigureKind::Scatter,
-        series: stories.iter().map(|story| series(&story.name, story.origin, wait(story))).collect(),
+        series: stories
+            .iter()
+            .map(|story| series(&story.name, story.origin, wait(story), MOST_MARKS))
+            .collect(),
     }
 }
 
@@ -123,8 +129,13 @@ fn bytes(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize
         }
         begin += (last - first).max(0.0);
     }
-    let mut all = vec![series("sent", Origin::Live, sent)];
-    all.extend(stories.iter().zip(came).map(|(story, points)| series(&story.name, story.origin, points)));
+    let mut all = vec![series("sent", Origin::Live, sent, MOST_POINTS)];
+    all.extend(
+        stories
+            .iter()
+            .zip(came)
+            .map(|(story, points)| series(&story.name, story.origin, points, MOST_POINTS)),
+    );
     Figure {
         id: format!("bytes-{}", name.replace(' ', "-")),
         title: format!("Bytes sent and received, {name}"),

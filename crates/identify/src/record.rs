@@ -30,6 +30,9 @@ pub struct Record {
     /// Direction, as its first line names it, without addresses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
+    /// True if packets were real, with stamps that err.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub real: bool,
     /// Why nothing can be decided, if so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objection: Option<String>,
@@ -60,7 +63,17 @@ impl Record {
     pub fn new(limits: &Limits, probe: &Probe, observed: &Observation) -> Self {
         let Limits { bytes, seconds, most, .. } = *limits;
         let (probe, observed) = (probe.clone(), observed.clone());
-        Self { format: FORMAT, bytes, seconds, most, probe, observed, line: None, objection: None }
+        Self {
+            format: FORMAT,
+            bytes,
+            seconds,
+            most,
+            probe,
+            observed,
+            line: None,
+            real: false,
+            objection: None,
+        }
     }
 
     /// Reads the records of a file, one a line.
@@ -136,6 +149,10 @@ impl Prober for Replay<'_> {
     fn now(&self, index: usize) -> u64 {
         // After the last round, no time is left for another.
         self.0.probe.rounds.get(index).map_or(LONGEST, |round| round.planned)
+    }
+
+    fn is_real(&self) -> bool {
+        self.0.real
     }
 
     fn objection(&self) -> Option<String> {

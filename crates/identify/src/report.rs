@@ -184,7 +184,7 @@ fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
         }
     }
     if fit.candidate.unknown.contains(&Unknown::Bucket) {
-        let bucket = bucket.max(crate::candidates::LEAST_BUCKET);
+        let bucket = bucket.max(fit.setting.least_bucket);
         let half = bucket * fit.bucket_error();
         all.push(Property::number("bucket", bucket, half, "B", "a train into the idle line passed at once"));
         all.push(Property::number(

@@ -87,6 +87,7 @@ fn write(files: Files, all: &[Probed]) -> Result<(), Failure> {
             let Identified { probe, observed, .. } = &probed.identified;
             let mut record = Record::new(&probed.limits, probe, observed);
             (record.line, record.objection) = (probed.line.clone(), probed.objection.clone());
+            record.real = record.line.is_some();
             text.push_str(&serde_json::to_string(&record).map_err(|error| Failure::fault(&error))?);
             text.push('\n');
         }

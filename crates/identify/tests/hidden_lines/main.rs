@@ -135,11 +135,20 @@ fn judge(seed: u64, index: usize, without: &[&'static str], tally: &mut Tally) {
     );
 }
 
+/// Prints the confusion matrix as the documents have it, and the figures.
 fn show(tally: &Tally) {
+    println!("| queue | named |\n| --- | --- |");
     for family in FAMILIES {
         let row = tally.confusion.iter().filter(|((own, _), _)| *own == family);
-        let row: Vec<String> = row.map(|((_, found), count)| format!("{found} {count}")).collect();
-        println!("{family:10} {}", row.join(", "));
+        let is_name = |found: &str| FAMILIES.contains(&found);
+        let quoted = |found: &String| if is_name(found) { format!("`{found}`") } else { found.clone() };
+        let mut row: Vec<_> = row.collect();
+        row.sort_by_key(|((_, found), count)| (core::cmp::Reverse(**count), found.clone()));
+        let row: Vec<String> =
+            row.iter().map(|((_, found), count)| format!("{} {count}", quoted(found))).collect();
+        if !row.is_empty() {
+            println!("| `{family}` | {} |", row.join(", "));
+        }
     }
     println!(
         "right {}, wrong {}, undecided {}, none {}",
@@ -151,10 +160,12 @@ fn show(tally: &Tally) {
 }
 
 /// Returns the set and the lines to judge: those of `LOCKGATE_HIDDEN`, such as `0..20`, of the tuning set
-/// with `LOCKGATE_TUNING`; all of the test set with `LOCKGATE_LAWS`; else a sample of the tuning set.
+/// with `LOCKGATE_TUNING`, or of the set of `LOCKGATE_SEED`, a fresh one; all of the test set with
+/// `LOCKGATE_LAWS`; else a sample of the tuning set.
 fn chosen(sample: &[usize]) -> (u64, Vec<usize>) {
     let is_set = |name: &str| std::env::var_os(name).is_some();
-    let set = if is_set("LOCKGATE_TUNING") { TUNING } else { TEST };
+    let seed = std::env::var("LOCKGATE_SEED").ok().map(|text| text.parse().expect("a seed"));
+    let set = seed.unwrap_or(if is_set("LOCKGATE_TUNING") { TUNING } else { TEST });
     if let Ok(text) = std::env::var("LOCKGATE_HIDDEN") {
         let (from, to) = text.split_once("..").expect("a range");
         return (set, (from.parse().expect("a number")..to.parse().expect("a number")).collect());

@@ -321,6 +321,10 @@ impl Prober for RealLine<'_, '_> {
         self.client.now().saturating_sub(self.zero)
     }
 
+    fn is_real(&self) -> bool {
+        true
+    }
+
     fn objection(&self) -> Option<String> {
         let Lateness { late, slow, refused, dropped } = self.lateness;
         let limits = [
