@@ -68,7 +68,7 @@ pub mod twin;
 pub mod verdict;
 mod worst;
 
-pub use counterfactual::add_effects;
+pub use counterfactual::{Life, LifeOutcome, OtherLives, Told, add_effects, other_lives};
 pub use error::Error;
 pub use judge::{judge, summarise};
 #[cfg(feature = "live")]
