@@ -10,6 +10,7 @@ import { isOfMembers, membersPart } from "./members";
 import { claimStrips, comparisonTables, definitionList, eventTable } from "./notes";
 import { queuesTable } from "./queues";
 import { setupSection } from "./setup";
+import { networkTree } from "./tree";
 import { variantsTable } from "./variants";
 import { expectTable, verdictSection, warningList } from "./verdict";
 import { worstParts } from "./worst";
@@ -71,7 +72,8 @@ function verdictParts({ report, context, figures }: Placing): Parts {
 
 function memberParts({ report, context, frames }: Placing): Parts {
   const members = membersPart(report, context, frames);
-  return members ? [...comparisonTables(report.comparisons.filter(isOfPorts)), members] : [];
+  const ports = report.comparisons.filter(isOfPorts);
+  return members ? [networkTree(report, ports[0]), ...comparisonTables(ports), members] : [];
 }
 
 function comparisonTitle(report: Report): string {
