@@ -22,6 +22,8 @@ MOST_ROWS = 10
 MOST_FLOWS = 6
 #: Colours that differ for most readers (Okabe and Ito).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+#: Strokes beside the colours, so that lines differ in print too; the first is solid.
+STROKES = ("none", "6 3", "2 2", "8 2 2 2", "1 3", "4 4")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], addresses: Sequence[str] = ()) -> str:
@@ -69,28 +71,49 @@ def flows(run: Run) -> str:
 def delays(run: Run) -> str:
     """Returns a figure of the flows' 99th percentiles of one-way delay over time, on a logarithmic scale."""
     lines: list[tuple[str, list[tuple[float, float]]]] = []
-    for name in [name for name in run.flows if not name.endswith("/return")][:MOST_FLOWS]:
+    judged = [of["that"] for of in run.summary["expect"]]
+    names = [name for name in run.flows if not name.endswith("/return")]
+    # Those that are judged first: they are drawn above the others.
+    names.sort(key=lambda name: not any(that.startswith((f"flow.{name}.", f'flow."{name}".')) for that in judged))
+    for name in names[:MOST_FLOWS]:
         series = run.series(f'flow."{name}".owd_p99').to_dict()
         points = zip(series["time_s"], series["owd_p99_s"], strict=True)
         lines.append((name, [(at, delay) for at, delay in points if delay]))
     lines = [(name, points) for name, points in lines if points]
     if not lines:
         return ""
-    return figure(lines, run.scenario.duration)
+    shown = {name for name, _ in lines}
+    bounds = [
+        (of["that"].removeprefix("flow.").removesuffix(".owd.p99"), limit)
+        for of in run.summary["expect"]
+        if of["that"].endswith(".owd.p99") and (limit := of.get("below", of.get("at_most")))
+    ]
+    changes = [phase["from_s"] for phase in run.summary.get("phases", [])[1:]]
+    kept = [(name, limit) for name, limit in bounds if name.strip('"') in shown]
+    return figure(lines, run.scenario.duration, kept, changes, run.summary.get("warmup_s", 0.0))
 
 
-def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> str:
+def figure(
+    lines: list[tuple[str, list[tuple[float, float]]]],
+    end: float,
+    bounds: Sequence[tuple[str, float]] = (),
+    changes: Sequence[float] = (),
+    warmup: float = 0.0,
+) -> str:
     """Returns lines over time as SVG. The vertical scale is logarithmic, with a line at each power of ten.
 
     Args:
-        lines: Name and points of each line: time and delay, in seconds.
+        lines: Name and points of each line: time and delay, in seconds. The first is drawn above the others.
         end: End of the horizontal axis, in seconds.
+        bounds: Name and largest delay of what is expected, in seconds: a red rule each.
+        changes: Times of the changes, in seconds: a dashed rule each.
+        warmup: End of the time that results leave out, in seconds: grey.
     """
     from math import ceil, floor, log10
 
     # Half a line of text above the highest power of ten, whose label is centred on it.
     width, height, left, top, bottom = 640, 206, 52, 10, 22
-    values = [delay for _, points in lines for _, delay in points]
+    values = [delay for _, points in lines for _, delay in points] + [limit for _, limit in bounds]
     low, high = floor(log10(min(values))), ceil(log10(max(values)))
     high = max(high, low + 1)
 
@@ -103,6 +126,9 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
     size = f'viewBox="0 0 {width} {height}" width="{width}"'
     parts = [f'<svg {size} role="img" font-family="sans-serif" font-size="10">']
     parts.append("<title>one-way delay, 99th percentile of each interval</title>")
+    if warmup > 0:
+        area = f'x="{left}" y="{top}" width="{x(warmup) - left:.1f}" height="{height - top - bottom}"'
+        parts.append(f'<rect {area} fill="#8882"><title>left out of the results</title></rect>')
     for power in range(low, high + 1):
         level, name = y(10.0**power), _lockgate.quantity("flow.f.owd.p99", 10.0**power)
         parts.append(f'<line x1="{left}" x2="{width - 4}" y1="{level:.1f}" y2="{level:.1f}" stroke="#8884"/>')
@@ -112,15 +138,25 @@ def figure(lines: list[tuple[str, list[tuple[float, float]]]], end: float) -> st
         anchor = "end" if at == end else "middle"
         place = f'x="{x(at):.1f}" y="{height - 4}" text-anchor="{anchor}" fill="currentColor"'
         parts.append(f"<text {place}>{at:g} s</text>")
-    for (name, points), colour in zip(lines, COLOURS, strict=False):
+    for at in changes:
+        place = f'x1="{x(at):.1f}" x2="{x(at):.1f}" y1="{top}" y2="{height - bottom}"'
+        parts.append(f'<line {place} stroke="currentColor" stroke-dasharray="2 3">')
+        parts.append(f"<title>change at {at:g} s</title></line>")
+    for name, limit in bounds:
+        place = f'x1="{left}" x2="{width - 4}" y1="{y(limit):.1f}" y2="{y(limit):.1f}"'
+        text = f"{name}: at most {_lockgate.quantity('flow.f.owd.p99', limit)}"
+        parts.append(f'<line {place} stroke="#c00"><title>{escape(text)}</title></line>')
+    # The first is drawn last.
+    for (name, points), colour, stroke in reversed(list(zip(lines, COLOURS, STROKES, strict=False))):
         path = " ".join(f"{x(at):.1f},{y(delay):.1f}" for at, delay in points)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}">')
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-dasharray="{stroke}">')
         parts.append(f"<title>{escape(name)}</title></polyline>")
     names = [
         f'<span style="color:{colour}">&#9632; {escape(name)}</span>'
         for (name, _), colour in zip(lines, COLOURS, strict=False)
     ]
-    legend = f"<div><small>delay p99 over time: {' '.join(names)}</small></div>"
+    limits = "; red: what is expected" if bounds else ""
+    legend = f"<div><small>delay p99 over time: {' '.join(names)}{limits}</small></div>"
     return f"{''.join(parts)}</svg>{legend}"
 
 

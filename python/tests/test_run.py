@@ -97,6 +97,22 @@ def test_a_run_shows_itself(line: lg.Scenario) -> None:
     assert "&lt;b&gt;&amp;" in odd.run()._repr_html_()
 
 
+def test_the_figure_of_a_run_has_its_bounds_and_its_changes() -> None:
+    demo = lg.demo().set(
+        {
+            "duration": "12s",
+            "warmup": "2s",
+            "change": [{"at": "6s", "set": {"link.bottleneck.delay": "20ms"}}],
+            "expect": [{"that": "flow.call.owd.p99", "below": "50ms"}],
+        }
+    )
+    page = demo.run()._repr_html_()
+    assert "call: at most 50.0 ms" in page and "change at 6 s" in page and "left out of the results" in page
+    # The judged flow lies above the others, and is solid.
+    last = re.findall(r"<polyline .*?</polyline>", page)[-1]
+    assert 'stroke-dasharray="none"' in last and "<title>call</title>" in last
+
+
 def test_a_run_that_needs_too_much_memory_is_refused(line_file: Path) -> None:
     small = lg.read(line_file, memory=1)
     with pytest.raises(lg.RunError, match="memory"):
