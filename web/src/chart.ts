@@ -34,6 +34,19 @@ export function makeChart(element: HTMLElement, width: number, height: number): 
   return init(element, null, { renderer: "svg", width, height });
 }
 
+/** Sets an option, and leaves painting to the next animation frame: both together are too long for one task. */
+export function setUnpainted(chart: ECharts, option: EChartsOption): void {
+  const zr = chart.getZr();
+  const { flush } = zr;
+  // The library paints at once otherwise; what is to be painted is marked, and the frame paints what is marked.
+  zr.flush = () => {};
+  try {
+    chart.setOption(option, { notMerge: true });
+  } finally {
+    zr.flush = flush;
+  }
+}
+
 /** Returns the common part of every chart's option. */
 export function base(ink: Ink): EChartsOption {
   return {

@@ -1,7 +1,7 @@
 /** A figure on the page: title, choices, key, picture, caption, its data as a table, and its download. */
 import type { ECharts } from "echarts/core";
 import { Brush } from "./brush";
-import { makeChart } from "./chart";
+import { makeChart, setUnpainted } from "./chart";
 import { download, h } from "./dom";
 import { figureSvg } from "./export";
 import type { Choice, Figure, Make, Settings } from "./figure";
@@ -132,7 +132,7 @@ export class Frame {
     this.fit();
   }
 
-  /** Does `refresh`, in two tasks if the page wants short ones. */
+  /** Does `refresh`, in three tasks if the page wants short ones. */
   refreshSoon(): void {
     const { later } = this.context;
     if (!later) {
@@ -234,10 +234,25 @@ export class Frame {
       // Draws what it has anew: not needed, and as long as the picture itself, if only the data are others.
       this.#chart.resize({ width: this.#width, height });
     }
-    // Lazily: the next animation frame draws what is set here.
-    this.#chart.setOption(drawing.option, { notMerge: true, lazyUpdate: this.context.later !== undefined });
+    const { later } = this.context;
+    const chart = this.#chart;
+    if (later)
+      later(() => {
+        // The figure may be another one by now, or none.
+        if (this.#chart === chart && this.#figure === figure) setUnpainted(chart, drawing.option);
+        this.#drawn(figure);
+      });
+    else {
+      chart.setOption(drawing.option, { notMerge: true });
+      this.#drawn(figure);
+    }
+  }
+
+  /** Completes a picture: its words, and the strip below it. */
+  #drawn(figure: Figure): void {
     this.#isBehind = false;
     this.#describe(figure);
+    const { ink } = this.context.theme;
     if (figure.brush && figure.range)
       this.#brush?.draw(figure.brush(ink, this.#width), figure.range, this.#width);
   }

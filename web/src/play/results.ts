@@ -13,6 +13,36 @@ import { SharedWindow } from "../shared-window";
 import type { Theme } from "../theme";
 import { haunted, viewOf } from "./ghost";
 
+/** Time in ms after which work goes on without a painted frame. */
+const HIDDEN_MS = 200;
+
+/** Work that is done in tasks of its own, the next not before the page has painted. */
+class FrameQueue {
+  readonly #waiting: (() => void)[] = [];
+  #isAwake = false;
+
+  add(work: () => void): void {
+    this.#waiting.push(work);
+    if (!this.#isAwake) this.#next();
+  }
+
+  #next(): void {
+    this.#isAwake = this.#waiting.length > 0;
+    if (!this.#isAwake) return;
+    // A page in the background paints nothing: a timer goes on there.
+    const begin = (): void => {
+      clearTimeout(timer);
+      cancelAnimationFrame(frame);
+      setTimeout(() => {
+        this.#waiting.shift()?.();
+        this.#next();
+      });
+    };
+    const frame = requestAnimationFrame(begin);
+    const timer = setTimeout(begin, HIDDEN_MS);
+  }
+}
+
 export class Results {
   readonly sentence = h(
     "p",
@@ -26,6 +56,7 @@ export class Results {
   readonly #answer = h("div", { class: "answers" });
   readonly #extra = h("div", { class: "extra" });
   readonly #context: Context;
+  readonly #queue: FrameQueue;
   #frames: { time: Frame; others: Frame[] } | null = null;
   /** The last whole result; the beginning of a newer one; one that the reader keeps. */
   #whole: Report | null = null;
@@ -35,6 +66,7 @@ export class Results {
 
   constructor(readonly theme: Theme) {
     const later = (work: () => void): void => void setTimeout(work);
+    this.#queue = new FrameQueue();
     this.#context = {
       selection: new Selection(EMPTY),
       theme,
@@ -96,9 +128,14 @@ export class Results {
     this.#context.selection.replace(report);
     const time: Make = (view, settings) =>
       haunted(timeFigure, this.#ghost())(this.#preview ? viewOf(this.#preview, view) : view, settings);
-    const frame = (make: Make): Frame => new Frame(make, this.#context);
+    // The other figures come after the first, one a frame: painted together they make a long task.
+    const others = { ...this.#context, later: (work: () => void) => this.#queue.add(work) };
+    const frame = (make: Make): Frame => new Frame(make, others);
     const small = isSmall(report) ? [frame(networkFigure)] : [];
-    this.#frames = { time: frame(time), others: [frame(cdfFigure), frame(ccdfFigure), ...small] };
+    this.#frames = {
+      time: new Frame(time, this.#context),
+      others: [frame(cdfFigure), frame(ccdfFigure), ...small],
+    };
     const [cdf, ccdf, ...network] = this.#frames.others.map((one) => one.element);
     this.element.replaceChildren(this.#facts, this.#frames.time.element, this.#answer, this.#extra);
     this.further.replaceChildren(h("div", { class: "pair" }, cdf, ccdf), ...network);

@@ -1,8 +1,8 @@
 /** Runs of the text: first its beginning, then all of it. A newer change of the text ends them. */
 import { h } from "../dom";
-import type { ProblemData, Ran, Sliders as SlidersData } from "../generated/lockgate";
+import type { JobProgress, ProblemData, Ran, Sliders as SlidersData } from "../generated/lockgate";
 import type { Report } from "../report";
-import { type Files, json, Overtaken } from "./engine";
+import { type Answer, type Files, json, Overtaken } from "./engine";
 import { problemsOf } from "./problems";
 import type { Results } from "./results";
 import type { Supervised } from "./supervised";
@@ -11,6 +11,9 @@ import type { Supervised } from "./supervised";
 const PREVIEW = 35;
 /** Least part of a run that a preview leaves out: of a shorter rest there is none. */
 const REST = 0.4;
+
+/** Time in ms after a run at which its text is settled. */
+const SETTLED = 250;
 
 /** Cause of a run: a text from elsewhere, a key, a slider that is let go, or one that moves. */
 export type Cause = "opened" | "typed" | "set" | "sliding";
@@ -81,20 +84,43 @@ export class Runner {
       this.results.preview(json<Report>(parts["report"]));
     }
     const begun = performance.now();
-    const tell = ({ done }: { done: number }): void => {
+    const round = this.#round;
+    const progress = ({ done, runs, has_result: isTold }: JobProgress): void => {
       this.progress.hidden = performance.now() - begun < 250;
-      this.progress.value = done;
+      [this.progress.max, this.progress.value] = [runs, done];
+      this.progress.title = isTold ? "Runs without each change, which tell its effect" : "";
     };
-    const { value, parts } = await engine.job({ run: { scenario } }, tell, files);
-    const took = performance.now() - begun;
+    let settled: Promise<void> | null = null;
+    const early = (answer: Answer<Ran>): void => {
+      if (round !== this.#round) return;
+      this.#show(answer, performance.now() - begun);
+      settled = this.#settle(engine, text, files, why);
+      settled.catch(() => {});
+    };
+    const answer = (await engine.job({ run: { scenario } }, { progress, early }, files)) as Answer<Ran>;
+    await settled;
+    this.#show(answer, settled === null ? performance.now() - begun : null);
+    this.progress.hidden = true;
+    if (settled === null) await this.#settle(engine, text, files, why);
+  }
+
+  /** Shows the result of a whole run, with the milliseconds that it took; null if others followed it. */
+  #show({ value, parts }: Answer<Ran>, took: number | null): void {
     const report = json<Report>(parts["report"]);
     const [first] = report.runs;
     if (first) this.#duration = first.summary.duration_s;
-    this.#speed = this.#duration / Math.max(took, 1);
+    if (took !== null) this.#speed = this.#duration / Math.max(took, 1);
     this.results.show(report);
-    this.calls.tell((value as Ran).warnings);
-    this.progress.hidden = true;
+    this.calls.tell(value.warnings);
+  }
+
+  /** Shows the knobs of a text that is shown. */
+  async #settle(engine: Supervised, text: string, files: Files, why: Cause): Promise<void> {
     if (why === "sliding") return;
+    // Knobs take as long as a run: they come when no further change has followed.
+    const round = this.#round;
+    if (why !== "opened") await new Promise((resolve) => setTimeout(resolve, SETTLED));
+    if (round !== this.#round) return;
     this.calls.settled(text);
     // The first knobs, and new ranges after a change, come when the picture stands.
     const { value: knobs } = await engine.call("knobs", { text }, files);
