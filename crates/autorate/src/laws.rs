@@ -6,8 +6,8 @@
 use core::fmt;
 use core::str::FromStr;
 
+use lockgate_engine::schema::Described;
 use lockgate_engine::units::{Duration, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::bounds::Bounds;
@@ -45,7 +45,7 @@ pub trait Config {
 /// Visitor of all laws.
 pub trait Visitor {
     /// Takes what a law declares of itself, with the type of its parameters.
-    fn visit<C: Config + JsonSchema>(&mut self, about: About);
+    fn visit<C: Config + Described>(&mut self, about: About);
 }
 
 /// A parameter out of its range.
@@ -81,14 +81,16 @@ macro_rules! laws {
         $(pub mod $module;)*
 
         /// A law, by name.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Law {
             $($(#[$doc])* #[serde(rename = $name)] $Law,)*
         }
 
         /// Parameters of all laws, each in a table of the law's name: those of the laws that are not chosen
         /// stay in a file.
-        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+        #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields, default)]
         pub struct Parameters {
             $($(#[$doc])* #[serde(rename = $name)] pub $module: $module::Config,)*

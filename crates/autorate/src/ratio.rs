@@ -4,6 +4,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use lockgate_engine::units::{Duration, Rate};
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
@@ -124,6 +125,7 @@ impl<'de> Deserialize<'de> for Ratio {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Ratio {
     fn schema_name() -> Cow<'static, str> {
         "Ratio".into()

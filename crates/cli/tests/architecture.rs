@@ -22,7 +22,7 @@ const ARROWS: [(&str, &[&str]); 26] = [
     ("sim", &["engine", "autorate", "traffic", "scenario", "tcp", "measure", "network"]),
     ("identify", &["engine", "traffic", "scenario", "measure", "sim"]),
     ("calculus", &[]),
-    ("path", &["engine", "scenario", "measure", "network", "sim"]),
+    ("path", &["engine", "scenario", "measure", "export", "network", "sim"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
     ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),

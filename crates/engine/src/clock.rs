@@ -9,13 +9,13 @@
 //! Differs: readings of the `cpu` source are exact to the picosecond; the cycle counter of the old kernels
 //! was shifted to about a microsecond (`include/net/pkt_sched.h` of Linux 2.4).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Duration, Instant, PICOS_PER_SECOND};
 
 /// Time source of the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// The processor's cycle counter: exact readings.
@@ -25,13 +25,14 @@ pub enum Source {
 }
 
 /// A port's clock and timer as written in a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClockConfig {
     /// Time source of the scheduler: `cpu` or `jiffies`.
     pub source: Source,
     /// Timer ticks per second, 1 to 1000000: wake-ups happen on ticks only.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 1_000_000)))]
     pub hz: u32,
 }
 

@@ -12,7 +12,6 @@
 
 mod erased;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -21,6 +20,7 @@ use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::node::{Band, Node};
 use crate::pacing::Pace;
 use crate::packet::Packet;
+use crate::schema::Described;
 use crate::units::{Bytes, Instant, Limit, Rate};
 
 /// A queueing discipline: decides which waiting packet leaves next, and which must be dropped.
@@ -29,9 +29,9 @@ pub trait Discipline: Sized + Send + 'static {
     const ABOUT: About;
 
     /// Parameters with their defaults; their doc comments are the reference manual.
-    type Config: DeserializeOwned + Serialize + JsonSchema + Clone + Send;
+    type Config: DeserializeOwned + Serialize + Described + Clone + Send;
     /// Parameters of each child (weight, rate, priority); written on the child.
-    type Share: DeserializeOwned + Serialize + JsonSchema + Clone + Send;
+    type Share: DeserializeOwned + Serialize + Described + Clone + Send;
 
     /// Creates a discipline over these children, in the order of the scenario.
     fn new(config: Self::Config, children: Vec<Child<Self::Share>>) -> Result<Self, Invalid>;
@@ -273,7 +273,8 @@ pub struct Child<Share> {
 }
 
 /// Share of disciplines that have no parameters per child.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NoShare {}
 

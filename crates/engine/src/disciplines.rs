@@ -6,6 +6,7 @@
 
 use core::ops::Deref;
 
+#[cfg(feature = "schema")]
 use schemars::{Schema, schema_for};
 
 use crate::discipline::{About, Discipline};
@@ -61,15 +62,24 @@ pub struct Kind {
     /// Its family.
     pub family: Family,
     /// JSON schema of its parameters.
+    #[cfg(feature = "schema")]
     pub config: fn() -> Schema,
     /// JSON schema of the parameters of a child.
+    #[cfg(feature = "schema")]
     pub share: fn() -> Schema,
 }
 
 impl Kind {
     /// Returns the kind of a discipline.
     pub const fn of<D: Discipline>(family: Family) -> Self {
-        Self { about: D::ABOUT, family, config: || schema_for!(D::Config), share: || schema_for!(D::Share) }
+        Self {
+            about: D::ABOUT,
+            family,
+            #[cfg(feature = "schema")]
+            config: || schema_for!(D::Config),
+            #[cfg(feature = "schema")]
+            share: || schema_for!(D::Share),
+        }
     }
 
     /// Returns the kind of this name in the registry.

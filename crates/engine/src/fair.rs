@@ -26,7 +26,6 @@ pub(crate) mod explain;
 pub(crate) mod groups;
 mod tag_heap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{Child, Context, Invalid};
@@ -38,12 +37,14 @@ use crate::units::{Bytes, Instant};
 pub(crate) use tag_heap::TagHeap;
 
 /// Parameters of a fair queueing discipline: none of its own; each child has its weight.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Its weight, 1 to 4294967295: backlogged children share the link in proportion to it.

@@ -67,5 +67,6 @@ pub mod random;
 mod rank;
 pub mod ring;
 mod rounds;
+pub mod schema;
 pub mod units;
 pub mod winner_tree;

@@ -10,7 +10,8 @@
 //! [`PortOverhead`], which normally is that of packets. Only the one of frames measures a length, so that the
 //! link header cannot be counted twice or forgotten: [`PacketOverhead::on`] needs it.
 
-use schemars::{JsonSchema, Schema};
+#[cfg(feature = "schema")]
+use schemars::Schema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Invalid;
@@ -20,7 +21,8 @@ use crate::units::{Bytes, Overhead};
 pub const KEYS: [&str; 3] = ["overhead", "mpu", "framing"];
 
 /// How the link behind cuts a packet up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Framing {
     /// Not at all.
@@ -101,6 +103,7 @@ impl Line {
 }
 
 /// Adds the lines to the description of a parameter.
+#[cfg(feature = "schema")]
 pub(crate) fn describe_lines(schema: &mut Schema) {
     let lines =
         LINES.map(|Line { name, overhead: PacketOverhead(FrameOverhead { bytes, mpu, framing }) }| {

@@ -12,7 +12,6 @@ pub(crate) mod slots;
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, DropReason};
@@ -21,7 +20,8 @@ use crate::prefetch::{LONG_QUEUE, PACKETS_AHEAD, prefetch};
 use crate::units::{Bytes, Limit};
 
 /// Packet to drop when a queue is full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Overflow {
     /// The one arriving.

@@ -8,7 +8,6 @@
 
 use core::marker::PhantomData;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -29,7 +28,8 @@ pub trait Rank: Send + 'static {
 }
 
 /// Parameters of a ranked discipline.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// How much may wait, in packets (`100p`) or bytes (`64kB`).

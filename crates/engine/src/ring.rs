@@ -9,22 +9,22 @@
 
 use std::collections::VecDeque;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::packet::Packet;
 
 /// A device ring as written in a scenario.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RingConfig {
     /// Packets it holds, from 1, the one being sent among them.
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub slots: u32,
     /// Sent packets give their slots back when the packet that filled this many slots has been sent, or
     /// when the ring runs dry. 1: each gives its slot back at once.
     #[serde(default = "one")]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub completions: u32,
 }
 

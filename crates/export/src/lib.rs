@@ -1,22 +1,29 @@
-//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, flent's data
+//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, qlog, flent's data
 //! files.
 //!
 //! Everything is written to the writer it is given; no file is opened.
 //!
 //! ```
+//! # #[cfg(feature = "tables")]
+//! # {
 //! use lockgate_export::parquet::{self, Column};
 //!
 //! let columns = [("seed".to_owned(), Column::Integer(vec![Some(1), Some(2)]))];
 //! let file = parquet::table(&columns, &[], Vec::new())?;
 //! assert!(file.starts_with(b"PAR1"));
+//! # }
 //! # Ok::<(), lockgate_export::ExportError>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "tables")]
 pub mod members;
+#[cfg(feature = "tables")]
 pub mod parquet;
 pub mod pcapng;
+pub mod qlog;
+#[cfg(feature = "tables")]
 pub mod series;
 
 /// The error of an export.
@@ -40,6 +47,7 @@ pub enum ExportError {
     #[error("writing failed: {0}")]
     Write(#[from] std::io::Error),
     /// The Parquet library returned an error.
+    #[cfg(feature = "tables")]
     #[error("Parquet: {0}")]
     Parquet(#[from] ::parquet::errors::ParquetError),
     /// The pcapng library returned an error.

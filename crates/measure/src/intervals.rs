@@ -1,10 +1,10 @@
 //! Confidence intervals of means over repetitions, by Student's t.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Mean of a metric over repetitions, with its confidence interval.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Interval {
     /// Mean over the repetitions that have a value.

@@ -35,7 +35,6 @@ pub use read::{Form, Observed, Of, Read, Reading};
 pub use series::{Fold, Rows, Series, SeriesOf, Values};
 pub use statistic::Statistic;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use self::flows::FLOWS;
@@ -43,7 +42,8 @@ use self::groups::GROUPS;
 use self::ports::PORTS;
 
 /// The unit of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum Unit {
     /// Time, in seconds.
@@ -81,10 +81,11 @@ impl Unit {
 }
 
 /// The kind of object that a metric describes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[cfg_attr(feature = "typescript", ts(rename = "About"))]
-#[schemars(rename = "About")]
+#[cfg_attr(feature = "schema", schemars(rename = "About"))]
 #[serde(rename_all = "lowercase")]
 pub enum SubjectKind {
     /// The whole run.
@@ -182,7 +183,8 @@ impl Serialize for Metric {
 }
 
 /// Direction in which a metric improves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Better {

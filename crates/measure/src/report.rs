@@ -3,11 +3,13 @@
 //! All statistics are computed here; the page only draws. Numbers are in base SI units, with six
 //! significant digits, and `null` if nothing was observed.
 
+#[cfg(feature = "page")]
 mod answer;
 mod bands;
 pub mod files;
 mod ghost;
 pub mod groups;
+#[cfg(feature = "page")]
 mod page;
 mod places;
 mod readable;
@@ -19,6 +21,7 @@ mod variants;
 mod worst;
 
 pub use ghost::{Ghost, GhostFlow, GhostQueue};
+#[cfg(feature = "page")]
 pub use page::{MARKER, page};
 pub use run::{
     BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PhaseDelay, PortData, QueueData,

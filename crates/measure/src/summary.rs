@@ -29,7 +29,6 @@ pub use without::{Pairs, Values, WithoutChange, WithoutValue};
 pub use worst::{FlowTable, WORST, sort_worst_first};
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
@@ -41,7 +40,8 @@ use crate::recording::{Detail, Mode};
 pub const SCHEMA: u32 = 2;
 
 /// The results of a run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Summary {
     /// Version of the document's format.
@@ -141,7 +141,8 @@ fn is_all(detail: &Detail) -> bool {
 }
 
 /// A flow's results.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FlowSummary {
     /// Packets the source sent in the window.
@@ -213,7 +214,8 @@ pub struct FlowSummary {
 
 /// Speech quality of a call by the E-model (ITU-T G.107), played out at the fixed delay that gives the best
 /// rating.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct VoiceSummary {
     /// Codec.
@@ -229,7 +231,8 @@ pub struct VoiceSummary {
 }
 
 /// Shares of the samples after the warm-up at which each reason kept a TCP sender from sending more; of 1.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TcpLimits {
     /// The application had nothing to send.
@@ -243,7 +246,8 @@ pub struct TcpLimits {
 }
 
 /// Results of a TCP sender. Statistics of the congestion window cover the samples after the warm-up.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TcpSummary {
     /// Congestion control.
@@ -272,7 +276,8 @@ pub struct TcpSummary {
 }
 
 /// A port's results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PortSummary {
     /// Rate of its link at the start of the run, in bits per second.
@@ -289,7 +294,8 @@ pub struct PortSummary {
 }
 
 /// A queue's results.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct QueueSummary {
     /// Discipline.
@@ -348,7 +354,8 @@ impl QueueSummary {
 }
 
 /// Results of a tin of `cake` in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct TinSummary {
     /// Packets sent.
@@ -370,7 +377,8 @@ pub struct TinSummary {
 
 /// Statistics of a distribution; all `null` if nothing was observed. Quantiles are by nearest rank, with a
 /// relative error of at most 2^-10 (exact for up to 128 values); the rest is exact.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Distribution {
     /// Number of values.
@@ -396,7 +404,8 @@ pub struct Distribution {
 }
 
 /// Work done by the simulator or driver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EngineSummary {
     /// Packets transmitted on links: one packet on one link is one packet-hop.
@@ -454,6 +463,7 @@ fn finite(value: f64) -> Option<f64> {
 }
 
 /// Returns the JSON Schema of `summary.json`.
+#[cfg(feature = "schema")]
 pub fn schema() -> serde_json::Value {
     schemars::schema_for!(Summary).to_value()
 }

@@ -16,14 +16,14 @@
 //! For repetitions, the medians are compared. Metrics that neither side observed are left out; a metric
 //! that only one side observed counts as a miss.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::recording::Recording;
 use crate::summary::{FlowSummary, Summary, summarise};
 
 /// A metric of a flow or a queue, in simulation and live.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// Address of the metric, such as `flow.voice.owd.p99`.
     pub metric: String,

@@ -51,6 +51,8 @@ pub use path::{Delivery, Fate, Path, PathBuilder};
 
 pub use lockgate_engine::classify::{Acknowledgement, Fields};
 pub use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
+#[cfg(feature = "export")]
+pub use lockgate_export::ExportError;
 pub use lockgate_measure::recording::Recording;
 pub use lockgate_measure::summary::Summary;
 pub use lockgate_scenario::builder::Setting;

@@ -185,8 +185,8 @@ impl Path {
     /// # Errors
     /// Those of [`send`](Self::send), and [`Error::TooLong`].
     pub fn send_frame(&mut self, now: Instant, end: End, frame: Frame<'_>) -> Result<Fate, Error> {
-        let side = self.sides.get(end.index()).ok_or(Error::UnknownEnd(end))?;
-        let flow = side.flow.ok_or(Error::OneWay(end))?;
+        let Some(side) = self.sides.get(end.index()) else { return Err(Error::UnknownEnd(end)) };
+        let Some(flow) = side.flow else { return Err(Error::OneWay(end)) };
         let outgoing = frame.into_outgoing()?;
         let is_sent = self.simulation.send_outside(now, flow, outgoing);
         let is_sent = is_sent.map_err(|error: OutsideCallError| Error::of_call(error, end))?;

@@ -2,11 +2,11 @@
 
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_traffic::LawConfig;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// The codec of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Codec {
     /// G.711 with packet loss concealment.
@@ -26,7 +26,8 @@ impl Codec {
 }
 
 /// A file transfer with its dialogue (RFC 959): a control connection to port 21 for each file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Ftp {
     /// Direction of the transfer. `false`: the sender is the client and stores the file in passive mode.
@@ -37,7 +38,8 @@ pub struct Ftp {
 }
 
 /// Web pages read one after another over one connection.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pages {
     /// Size of a request; default `400B`.
@@ -45,7 +47,7 @@ pub struct Pages {
     pub request: Bytes,
     /// Objects of a page; default `1`. The first object names the others, which are requested together.
     #[serde(default = "one")]
-    #[schemars(range(min = 1, max = 10_000))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 10_000)))]
     pub objects: u32,
     /// Size of an object.
     pub object: LawConfig<Bytes>,

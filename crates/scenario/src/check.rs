@@ -29,9 +29,9 @@ mod varies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_engine::schema::Described;
 use lockgate_engine::units::Duration;
 use lockgate_traffic::{Captures, Invalid, LoadedFiles, TrafficConfig};
-use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -154,7 +154,7 @@ impl<'c> Checker<'c> {
 
     /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
     /// if it were absent.
-    fn whole<T: DeserializeOwned + JsonSchema>(&mut self, place: TableLocation<'_, '_>) -> Option<T> {
+    fn whole<T: DeserializeOwned + Described>(&mut self, place: TableLocation<'_, '_>) -> Option<T> {
         let keys = self.cache.table_keys.of::<T>();
         unknown_keys(place, &[&keys], &[], &mut self.problems);
         read_table(place, &keys, &mut self.problems)

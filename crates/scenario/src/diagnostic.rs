@@ -1,14 +1,23 @@
 //! Problems: what is wrong, where, and how to fix it.
 //!
-//! Every [`Problem`] is a [`miette::Diagnostic`] with its source text, so that a reporter can underline the
-//! text concerned. [`Problems`] are all problems of one file, in the order of the file.
+//! With the feature `miette`, every [`Problem`] is a `Diagnostic` of that crate with its source text, so that a
+//! reporter can underline the text concerned. [`Problems`] are all problems of one file, in the order of the file.
+
+#[cfg(not(feature = "miette"))]
+mod plain;
+#[cfg(feature = "miette")]
+mod report;
 
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+#[cfg(feature = "miette")]
+use miette::{NamedSource, Severity};
+
+#[cfg(not(feature = "miette"))]
+use self::plain::{NamedSource, Severity};
 
 /// A position in the text: a range of byte offsets.
 pub type Span = Range<usize>;
@@ -288,36 +297,6 @@ impl fmt::Display for Problem {
 
 impl core::error::Error for Problem {}
 
-impl Diagnostic for Problem {
-    fn severity(&self) -> Option<Severity> {
-        Some(self.severity)
-    }
-
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.help.as_ref().map(|help| Box::new(help) as Box<dyn fmt::Display>)
-    }
-
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        // Without a position there is nothing to quote.
-        self.span.as_ref()?;
-        self.source.as_ref().map(|source| &*source.shown as &dyn SourceCode)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let own = self.span.clone().map(|span| {
-            LabeledSpan::new_primary_with_span(
-                Some(self.label.clone().unwrap_or_default()).filter(|label| !label.is_empty()),
-                span,
-            )
-        });
-        let related = self
-            .related
-            .iter()
-            .map(|(span, label)| LabeledSpan::new_with_span(Some(label.clone()), span.clone()));
-        Some(Box::new(own.into_iter().chain(related)))
-    }
-}
-
 /// Every problem of a scenario, in the order of the file.
 #[derive(Clone, Debug)]
 pub struct Problems {
@@ -397,9 +376,3 @@ impl fmt::Display for Problems {
 }
 
 impl core::error::Error for Problems {}
-
-impl Diagnostic for Problems {
-    fn related<'a>(&'a self) -> Option<Box<dyn Iterator<Item = &'a dyn Diagnostic> + 'a>> {
-        Some(Box::new(self.problems.iter().map(|problem| problem as &dyn Diagnostic)))
-    }
-}

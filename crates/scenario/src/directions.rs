@@ -3,6 +3,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
@@ -23,7 +24,8 @@ impl<T: PartialEq> Directions<T> {
 }
 
 /// The table form of [`Directions`].
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct UpAndDown<T> {
     /// From the first node of `between` to the second.
@@ -82,6 +84,7 @@ impl<'de, T: Deserialize<'de> + Clone> de::Visitor<'de> for Either<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: JsonSchema> JsonSchema for Directions<T> {
     fn inline_schema() -> bool {
         true

@@ -17,6 +17,7 @@ use lockgate_engine::overhead::Framing;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Instant, Limit, Packets, Probability, Rate};
 use lockgate_traffic::LawConfig;
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{self, Deserializer};
@@ -37,7 +38,8 @@ use lockgate_measure::summary::Criterion;
 pub(crate) const SECTIONS: [&str; 8] = ["record", "node", "link", "port", "flow", "change", "expect", "vary"];
 
 /// Keys at the top of the file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Top {
     /// Subject of the scenario, in one line.
@@ -63,7 +65,8 @@ pub(crate) struct Top {
 }
 
 /// Outputs of the run besides its statistics.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RecordTable {
     /// Writes one row per packet and port, as Parquet.
@@ -86,7 +89,8 @@ pub(crate) struct RecordTable {
 }
 
 /// A host, or a router if more than one link meets there.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeTable {
     /// Address; by default the next free one from 10.0.0.1 on. Of several with commas between them, and of a
@@ -102,7 +106,8 @@ pub(crate) struct NodeTable {
 }
 
 /// Error of a node's clock, visible in its time stamps, and the ticks of its timers.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct NodeClock {
     /// Time by which the clock is ahead at the start, such as `-3ms`.
@@ -115,7 +120,8 @@ pub(crate) struct NodeClock {
 }
 
 /// A router's processor, which serves packets one after another before they reach a port.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ServiceTable {
     /// Time that each packet takes.
@@ -133,11 +139,12 @@ fn service_limit() -> Limit {
 }
 
 /// A link between two nodes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinkTable {
     /// The two nodes it joins, such as `["home", "server"]`.
-    #[schemars(length(min = 2, max = 2))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 2, max = 2)))]
     pub(crate) between: Vec<String>,
     /// Rate, or `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second. The
     /// link charges each frame without preamble and frame check sequence, as Linux does.
@@ -201,6 +208,7 @@ impl<'de> Deserialize<'de> for TraceSource {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for TraceSource {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "TraceSource".into()
@@ -212,7 +220,8 @@ impl JsonSchema for TraceSource {
 }
 
 /// The table form of [`TraceFiles`].
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 struct TraceTable {
     /// Trace from the first node of `between` to the second.
@@ -242,6 +251,7 @@ impl<'de> Deserialize<'de> for TraceFiles {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for TraceFiles {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "TraceFiles".into()
@@ -253,7 +263,8 @@ impl JsonSchema for TraceFiles {
 }
 
 /// The queue where a link leaves a node. Its tables `queue.NAME` define its queues.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PortTable {
     /// The queue that every packet enters first; required if several queues have no parent.
@@ -286,7 +297,8 @@ pub(crate) struct PortTable {
 /// The controller of a port's rate, for a line whose rate moves: it steps the rate by what comes back over
 /// the line. The parameters of each law are in a table of the law's name, such as `brake = { target = "20ms"
 /// }`; those of laws that are not chosen have no effect.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AutorateTable {
     /// Law that steps the rate; `brake` by default.
@@ -323,7 +335,8 @@ fn default_true() -> bool {
 }
 
 /// Probes of a line: echo requests to nodes beyond it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Probes {
     /// Nodes that answer, at most 8.
@@ -358,6 +371,7 @@ impl<'de> Deserialize<'de> for Ring {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Ring {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Ring".into()
@@ -370,7 +384,8 @@ impl JsonSchema for Ring {
 
 /// Keys of every queue, whatever its kind. The discipline's own parameters and those that its parent needs
 /// are written beside them.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QueueTable {
     /// Its discipline.
@@ -381,7 +396,8 @@ pub(crate) struct QueueTable {
 }
 
 /// Conditions on a packet: all that are given must hold.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MatchTable {
     /// IP protocol: `udp`, `tcp`, `icmp` or a number.
@@ -417,7 +433,8 @@ pub(crate) struct MatchTable {
 }
 
 /// A flow of packets from one node to another. The keys of its traffic are written beside these.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FlowTable {
     /// The node that sends.
@@ -536,13 +553,14 @@ pub(crate) struct FlowTable {
     pub(crate) bytes: Option<Amount>,
     /// Number of such flows: a group with members `NAME/1`, `NAME/2` and so on.
     #[serde(default)]
-    #[schemars(range(min = 1))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub(crate) count: Option<u32>,
 }
 
 /// Envelope of a flow: in any interval of length t it sends at most `burst + rate * t` bytes of frames.
 /// Traffic that sends more is reported.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EnvelopeTable {
     /// Rate of the token bucket; below those of the links on the path.
@@ -560,7 +578,8 @@ pub(crate) struct EnvelopeTable {
 }
 
 /// A further token bucket of an envelope.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BucketTable {
     /// Rate of the token bucket.
@@ -570,20 +589,22 @@ pub(crate) struct BucketTable {
 }
 
 /// A change during the run.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangeTable {
     /// Time of the change.
     pub(crate) at: Instant,
     /// New values by path, such as `{ "link.wan.rate" = "2mbit" }`. All of one entry change at once. An
     /// empty text (`""`) removes a value from the file, so that its default holds.
-    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
+    #[cfg_attr(feature = "schema", schemars(with = "std::collections::BTreeMap<String, serde_json::Value>"))]
     #[expect(dead_code, reason = "read from the text itself, where the values have their places")]
     pub(crate) set: toml::Table,
 }
 
 /// An expectation on a result; all bounds given must hold.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectTable {
     /// Address of the metric, such as `flow.voice.owd.p99`, or the difference of two:
@@ -614,13 +635,13 @@ pub(crate) struct ExpectTable {
     pub(crate) at_least: Option<Raw>,
     /// The metric is from the first value to the second, both included.
     #[serde(default)]
-    #[schemars(length(min = 2, max = 2))]
+    #[cfg_attr(feature = "schema", schemars(length(min = 2, max = 2)))]
     pub(crate) between: Option<Vec<Raw>>,
     /// Instead of a bound: the worst grade that a line may have, by what a round trip takes longer under load
     /// than without (Waveform's scale of bufferbloat): `A+` below 5 ms, `A` below 30 ms, `B` below 60 ms, `C`
     /// below 200 ms, `D` below 400 ms. The metric is a time, such as a difference of two `rtt`.
     #[serde(default)]
-    #[schemars(schema_with = "grades")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "grades"))]
     pub(crate) grade: Option<Grade>,
     /// If true, the delay must be proven to satisfy the bound for all traffic within the envelopes
     /// (`lockgate prove`), not only measured. The metric is a one-way delay of flows, such as
@@ -629,7 +650,9 @@ pub(crate) struct ExpectTable {
     pub(crate) proven: bool,
 }
 
+#[cfg(feature = "schema")]
 /// Returns the schema of the grades that bound something: every line has the worst or a better one.
+#[cfg(feature = "schema")]
 fn grades(_: &mut SchemaGenerator) -> Schema {
     let bounded: Vec<_> =
         Grade::ALL.into_iter().filter(|grade| grade.limit().is_some()).map(Grade::name).collect();
@@ -637,7 +660,8 @@ fn grades(_: &mut SchemaGenerator) -> Schema {
 }
 
 /// A value that `lockgate compare` and `lockgate sweep` vary; a single run ignores it.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VaryTable {
     /// Path of the value, as for `--set`, or a list of paths that all get the same value.
@@ -687,6 +711,7 @@ impl<'de> Deserialize<'de> for Texts {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Texts {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Texts".into()
@@ -737,6 +762,7 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Raw {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Value".into()

@@ -64,14 +64,17 @@ pub mod path;
 pub mod policy;
 pub mod policy_text;
 mod reader;
+#[cfg(feature = "schema")]
 pub mod reference;
 pub mod routes;
 pub mod scale;
+#[cfg(feature = "schema")]
 pub mod schema;
 mod starts;
 mod subscribers;
 mod syntax;
 mod table_reader;
+#[cfg(feature = "schema")]
 pub mod tables;
 pub mod tcp;
 pub mod timeline;
@@ -99,9 +102,11 @@ pub use outside::{OutsideError, OutsideFlow};
 pub use path::{Override, PathError};
 pub use policy::{Policy, Subject, is_policy, is_scenario, read_policy, subject};
 pub use reader::{Reader, read};
+#[cfg(feature = "schema")]
 pub use reference::{Reference, reference, references};
 pub use routes::Routes;
 pub use scale::Scale;
+#[cfg(feature = "schema")]
 pub use schema::schema;
 pub use subscribers::Subscribers;
 pub use tcp::{Application, Congestion, Ecn, InitialSequence, TcpModel};

@@ -13,7 +13,6 @@ use core::f64::consts::TAU;
 
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Duration, Probability, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::trace::{LinkTrace, OPPORTUNITY_BYTES};
@@ -25,7 +24,8 @@ const SLOT_MS: u64 = 15_000;
 const MOST_OPPORTUNITIES: u64 = 20_000_000;
 
 /// Law of a generated line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LineKind {
     /// Levels that last for exponential times of the mean `hold`.
@@ -39,7 +39,8 @@ pub(crate) enum LineKind {
 }
 
 /// A line that is generated instead of recorded. With the same keys it is the same line.
-#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LineLaw {
     /// Law: `markov`, `cellular`, `leo` or `daytime`.

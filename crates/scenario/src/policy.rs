@@ -37,7 +37,6 @@ use lockgate_engine::overhead::{LinkHeader, PortOverhead};
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::de::DeTable;
 
@@ -51,7 +50,8 @@ use crate::toml_text::{MEMORY, longest_text, parsed};
 use crate::tree::{QueueTree, lower};
 
 /// Position of a router between its networks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Between two interfaces, as a cable: every frame of one leaves by the other.
@@ -88,7 +88,8 @@ pub enum Direction {
 }
 
 /// Point at which a router takes the frames of an interface.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Attach {
     /// After the driver, as whole frames, by way of a veth pair: any Ethernet interface.
@@ -109,7 +110,8 @@ impl Attach {
 }
 
 /// Sockets by which frames are received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FrameIo {
     /// `AF_XDP`, or an error.
@@ -119,7 +121,8 @@ pub enum FrameIo {
 }
 
 /// Answer of a router to frames that are lost in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum OnFault {
     /// It gives the interfaces back to the kernel, until the fault is gone: frames pass unshaped.
@@ -130,7 +133,8 @@ pub enum OnFault {
 }
 
 /// Way of the frames that the host itself sends, in mode `bridge`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum HostFrames {
     /// They leave at once, beside the queues.

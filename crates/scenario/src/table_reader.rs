@@ -1,16 +1,20 @@
 //! Reads tables by the keys of their type, reporting *every* problem of a table.
 //!
 //! The keys, their documentation and which are required come from the JSON schema of the type, so that
-//! there is no second list. A value that cannot be read is noted at its position and removed, and the rest
+//! there is no second list (`table_reader/keys.rs`). A value that cannot be read is noted at its position and removed, and the rest
 //! is read again.
+
+#[cfg(feature = "schema")]
+mod keys;
+#[cfg(not(feature = "schema"))]
+mod names;
 
 use std::any::type_name;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use schemars::{JsonSchema, SchemaGenerator};
+use lockgate_engine::schema::Described;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
 
@@ -33,20 +37,6 @@ pub(crate) struct Key {
 }
 
 impl TableKeys {
-    /// Returns the keys of `T`.
-    pub(crate) fn of<T: JsonSchema>() -> Self {
-        let schema = SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-        let required: Vec<&str> =
-            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let keys = schema["properties"].as_object().into_iter().flatten().map(|(name, property)| Key {
-            name: name.clone(),
-            doc: first_sentence(property["description"].as_str().unwrap_or_default()),
-            required: required.contains(&name.as_str()),
-            example: example(property),
-        });
-        Self { keys: keys.collect() }
-    }
-
     pub(crate) fn has(&self, key: &str) -> bool {
         self.keys.iter().any(|known| known.name == key)
     }
@@ -78,37 +68,6 @@ impl Key {
     }
 }
 
-fn first_sentence(doc: &str) -> String {
-    let doc = doc.replace('\n', " ");
-    let end = doc.find(". ").unwrap_or(doc.len());
-    let sentence = doc[..end].trim_end_matches('.');
-    let mut letters = sentence.chars();
-    match (letters.next(), letters.clone().next()) {
-        // An abbreviation keeps its capitals.
-        (Some(first), Some(second)) if !second.is_uppercase() => {
-            first.to_lowercase().chain(letters).collect()
-        }
-        _ => sentence.to_owned(),
-    }
-}
-
-/// Returns an example of how a value of this property is written, if its type has one.
-fn example(property: &Value) -> Option<&'static str> {
-    let reference = property["$ref"]
-        .as_str()
-        .or_else(|| property["anyOf"].as_array()?.iter().find_map(|either| either["$ref"].as_str()))?;
-    match reference.rsplit('/').next()? {
-        "Rate" => Some("\"10mbit\""),
-        "Duration" => Some("\"20ms\""),
-        "Instant" => Some("\"30s\""),
-        "Bytes" => Some("\"1500B\""),
-        "Threshold" => Some("\"1ms\""),
-        "Overhead" => Some("\"38B\""),
-        "Packets" | "Limit" => Some("\"100p\""),
-        _ => None,
-    }
-}
-
 /// Keys by type that any reader has built: building them takes longer than reading a small file.
 static BUILT: Mutex<BTreeMap<&'static str, Arc<TableKeys>>> = Mutex::new(BTreeMap::new());
 
@@ -117,7 +76,7 @@ static BUILT: Mutex<BTreeMap<&'static str, Arc<TableKeys>>> = Mutex::new(BTreeMa
 pub(crate) struct TableKeysCache(BTreeMap<&'static str, Arc<TableKeys>>);
 
 impl TableKeysCache {
-    pub(crate) fn of<T: JsonSchema>(&mut self) -> Arc<TableKeys> {
+    pub(crate) fn of<T: Described + DeserializeOwned>(&mut self) -> Arc<TableKeys> {
         let shared = || {
             let built = || BUILT.lock().unwrap_or_else(PoisonError::into_inner);
             let known = built().get(type_name::<T>()).cloned();

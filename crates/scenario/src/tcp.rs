@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration};
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
@@ -115,6 +116,7 @@ macro_rules! named {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($type).into()
@@ -233,6 +235,7 @@ impl<'de> Deserialize<'de> for EcnKey {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for EcnKey {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Ecn".into()

@@ -6,15 +6,16 @@ use core::fmt::{self, Write as _};
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
-use std::borrow::Cow;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
 use lockgate_engine::overhead::{FrameOverhead, Framing, LINES, Line, LinkHeader, PacketOverhead};
 use lockgate_engine::units::{Bytes, Duration, Overhead};
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
 /// A value written as a text or a whole number.
+#[cfg_attr(not(feature = "schema"), allow(dead_code, reason = "the schema shows them"))]
 pub(crate) trait TextValue: Sized {
     /// Name in the schema.
     const NAME: &'static str;
@@ -92,8 +93,9 @@ impl<'de, T: TextValue + Deserialize<'de>> Deserialize<'de> for OneOrMany<T> {
     }
 }
 
+#[cfg(feature = "schema")]
 impl<T: TextValue> JsonSchema for OneOrMany<T> {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         format!("{}s", T::NAME).into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -115,8 +117,9 @@ macro_rules! text_values {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 Self::NAME.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -145,6 +148,7 @@ text_values!(
     Amount,
 );
 
+#[cfg_attr(not(feature = "schema"), allow(dead_code, reason = "the schema shows it"))]
 const TEXT_OR_NUMBER: &[&str] = &["string", "integer"];
 
 /// An IP address.

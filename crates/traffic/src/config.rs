@@ -14,7 +14,6 @@ pub mod profile;
 use std::sync::Arc;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::files::{Captures, Load, LoadedFiles};
@@ -23,7 +22,8 @@ use crate::law::LawConfig;
 use crate::laws::empirical::Curve;
 
 /// Traffic of one flow: one of `gap`, `rate`, `profile` and `replay`, with the keys that belong to it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrafficConfig {
     /// Time from the start of one packet to that of the next; the first packet comes after one gap.
@@ -46,7 +46,7 @@ pub struct TrafficConfig {
     pub batch: Option<Packets>,
     /// Name of a traffic profile, such as `g711`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "profile::schema")]
+    #[cfg_attr(feature = "schema", schemars(schema_with = "profile::schema"))]
     pub profile: Option<String>,
     /// Captured packet stream to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,8 @@ pub struct TrafficConfig {
 
 /// Alternating periods of sending and silence (on/off modulation; Markov if both are exponential). Gaps
 /// count sending time only: a gap interrupted by an off period continues after it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BurstsConfig {
     /// Length of a period of sending.
@@ -71,7 +72,8 @@ pub struct BurstsConfig {
 }
 
 /// The period that a flow with bursts starts with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum BurstStart {
     /// A period of sending.
@@ -92,14 +94,15 @@ impl BurstStart {
 }
 
 /// A captured packet stream to send.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReplayConfig {
     /// The capture: pcap or pcapng, optionally gzip-compressed.
     pub file: String,
     /// Factor of speed: 2 halves all gaps; 1 by default.
     #[serde(default = "unchanged", skip_serializing_if = "is_unchanged")]
-    #[schemars(range(min = 0.000_001, max = 1_000_000.0))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0.000_001, max = 1_000_000.0)))]
     pub speed: f64,
     /// Limit on the time without a packet: longer gaps are shortened to it, before `speed` applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]

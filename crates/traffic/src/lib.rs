@@ -35,6 +35,7 @@ pub mod invalid;
 pub mod law;
 pub mod laws;
 pub mod quantity;
+#[cfg_attr(not(feature = "captures"), allow(dead_code, reason = "nothing reads captures"))]
 pub mod replay;
 mod ziggurat;
 

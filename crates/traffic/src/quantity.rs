@@ -3,9 +3,9 @@
 use core::fmt::{Debug, Display};
 use core::str::FromStr;
 
+use lockgate_engine::schema::Described;
 use lockgate_engine::units::text::Malformed;
 use lockgate_engine::units::{Bytes, Duration, PICOS_PER_SECOND};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -20,7 +20,7 @@ pub trait Quantity:
     + FromStr<Err = Malformed>
     + Serialize
     + DeserializeOwned
-    + JsonSchema
+    + Described
     + 'static
 {
     /// Name in errors, with its article.

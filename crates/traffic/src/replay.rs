@@ -13,11 +13,15 @@
 //! <https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/>.
 
 mod link;
+#[cfg(feature = "captures")]
 mod pcap;
+#[cfg(feature = "captures")]
 mod pcapng;
 
+#[cfg(feature = "captures")]
 use std::io::{self, Read};
 
+#[cfg(feature = "captures")]
 use flate2::read::MultiGzDecoder;
 use lockgate_engine::units::Duration;
 
@@ -59,6 +63,9 @@ pub struct Replay {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
+    /// This build has no reader of captures.
+    #[error("cannot be read: this build reads no captures; enable the feature `captures`")]
+    NoReader,
     /// Neither pcap nor pcapng.
     #[error("is not a capture: it is neither pcap nor pcapng, nor gzip of one")]
     NotACapture,
@@ -156,6 +163,17 @@ impl Replay {
         Self::read_with(bytes, longest_gap, room, None)
     }
 
+    #[cfg(not(feature = "captures"))]
+    fn read_with(
+        _bytes: &[u8],
+        _longest_gap: Duration,
+        _room: u64,
+        _each: Option<EachPacket<'_>>,
+    ) -> Result<Self, ReplayError> {
+        Err(ReplayError::NoReader)
+    }
+
+    #[cfg(feature = "captures")]
     fn read_with(
         bytes: &[u8],
         longest_gap: Duration,
@@ -179,6 +197,7 @@ impl Replay {
         Self::read_plain(&plain, longest_gap, is_cut, room - plain.len() as u64, each)
     }
 
+    #[cfg(feature = "captures")]
     fn read_plain(
         bytes: &[u8],
         longest_gap: Duration,

@@ -12,7 +12,6 @@
 //! that stops is braked for before anything is measured of it.
 
 use lockgate_engine::units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
@@ -23,7 +22,8 @@ use crate::reason::Why;
 use crate::signals::View;
 
 /// Parameters of `brake`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Part of the delivered rate that is sent while no queue brakes; from 0.5 to 1. `0.98` by default.

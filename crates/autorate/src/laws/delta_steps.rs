@@ -7,7 +7,6 @@
 //! ```
 
 use lockgate_engine::units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
@@ -21,7 +20,8 @@ const KEPT: usize = 6;
 const MOST_OVER: usize = 3;
 
 /// Parameters of `delta-steps`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Delta of a one-way delay from which an answer is late, from `1ms` to `1s`; `30ms` by default. A delta

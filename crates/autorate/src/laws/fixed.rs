@@ -2,7 +2,6 @@
 //! cap.
 
 use lockgate_engine::units::Rate;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit};
@@ -11,7 +10,8 @@ use crate::reason::Why;
 use crate::signals::View;
 
 /// Parameters of `fixed`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// The rate; by default that at the start.

@@ -4,7 +4,6 @@
 use std::collections::VecDeque;
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
@@ -15,7 +14,8 @@ use crate::signals::View;
 use crate::window::ByteWindow;
 
 /// Parameters of `oracle`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Part of the capacity that is sent, from 0.5 to 1; `0.98` by default.

@@ -8,7 +8,6 @@
 //! ```
 
 use lockgate_engine::units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
@@ -21,7 +20,8 @@ use crate::signals::View;
 const TICK: Duration = Duration::from_secs(1);
 
 /// Parameters of `ratio`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Delay above the baseline from which the rate falls, from `1ms` to `1s`; `40ms` by default.

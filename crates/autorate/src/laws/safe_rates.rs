@@ -8,7 +8,6 @@
 //! ```
 
 use lockgate_engine::units::{Duration, Instant, Rate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{About, Step, Unfit, time};
@@ -24,7 +23,8 @@ const KEPT: usize = 100;
 const STALE: Duration = Duration::from_secs(2);
 
 /// Parameters of `safe-rates`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Delta of a one-way delay from which the rate falls, from `1ms` to `1s`; `15ms` by default.

@@ -10,7 +10,6 @@
 //!
 //! Source: RFC 8033, sections 4 and 5.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Invalid};
@@ -19,7 +18,8 @@ use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, PICOS_PER_SECOND};
 
 /// Flavour of the controller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// RFC 8033.

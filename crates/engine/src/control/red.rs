@@ -4,11 +4,11 @@
 
 pub(crate) mod average;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Flavour of random early detection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// Floyd and Jacobson, 1993.

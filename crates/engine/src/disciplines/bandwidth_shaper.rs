@@ -14,7 +14,6 @@
 //! shows whole microseconds; and a second without a poll counts as polled once (Click's does if nothing
 //! upstream tells it to sleep).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -28,7 +27,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
 
 /// Parameters of `bandwidth-shaper`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Long-run rate. A change of it begins a new account.

@@ -33,7 +33,6 @@ mod hosts;
 mod set_associative;
 mod tin;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::ack_filter::AckFilter;
@@ -49,13 +48,14 @@ use crate::discipline::{
 };
 use crate::explanation::{Explanation, Foresight};
 use crate::node::{Band, Tally};
-use crate::overhead::{Framing, LinkHeader, PortOverhead, describe_lines};
+use crate::overhead::{Framing, LinkHeader, PortOverhead};
 use crate::pacing::Pace;
 use crate::packet::Packet;
 use crate::units::{Bytes, Duration, Instant, Overhead, Probability, Rate};
 
 /// Parameters of `cake`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own, as in tc")]
 pub struct Config {
@@ -94,7 +94,7 @@ pub struct Config {
     /// given, a packet's own are those without its 14 bytes of Ethernet, if it has them. A header of a VLAN
     /// is 4B more. Lines by `tc`'s names:
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(transform = describe_lines)]
+    #[cfg_attr(feature = "schema", schemars(transform = crate::overhead::describe_lines))]
     pub overhead: Option<Overhead>,
     /// The overhead is added to the whole frame.
     pub raw: bool,

@@ -20,7 +20,6 @@
 //! compare is uniform over the queued ones, as in the paper; Linux draws slots and takes the oldest packet
 //! after three empty ones.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::red::average::Average;
@@ -34,7 +33,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Limit, Packets, Probability, Rate};
 
 /// Parameters of `choke`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog, in packets (`400p`) or bytes (`400kB`). Further arrivals are dropped.

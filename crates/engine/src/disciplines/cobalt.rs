@@ -11,7 +11,6 @@
 //! lets a packet wait for the time of a few packets at its shaper's rate; here a backlog of `mtu` is always
 //! acceptable, as in `codel`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Aim;
@@ -26,7 +25,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets, Probability};
 
 /// Parameters of `cobalt`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog, in packets (`1000p`) or bytes (`64kB`). Further arrivals are dropped.

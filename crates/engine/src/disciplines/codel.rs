@@ -7,7 +7,6 @@
 //! The law is in `crate::control`. The sojourn time counts from the arrival at the port, so it continues
 //! if a tree is replaced.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
@@ -21,7 +20,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
 
 /// Parameters of `codel`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog, in packets (`1000p`) or bytes (`64kB`). Further arrivals are dropped.

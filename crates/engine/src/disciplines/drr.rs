@@ -7,7 +7,6 @@
 //!
 //! The turns are in `rounds.rs`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -21,12 +20,14 @@ use crate::rounds::{DeficitRounds, Turn};
 use crate::units::Bytes;
 
 /// Parameters of `drr`: none of its own; each child has its quantum.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Bytes it may send each round; shares of the link are in proportion to it.

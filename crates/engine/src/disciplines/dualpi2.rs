@@ -20,7 +20,6 @@
 //! packet. The source's ramp of the L queue is a step, as in `tc`. Of `tc`'s parameters there are no
 //! `typical_rtt` (it is the `target`) and no `split_gso` (packets are never joined).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -32,7 +31,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, PICOS_PER_SECOND, Packets, Probability, Threshold};
 
 /// Action when marks no longer suffice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Overload {
     /// Both queues drop with `p'^2`, ECN-capable packets too: the delay stays bounded.
@@ -43,7 +43,8 @@ pub enum Overload {
 }
 
 /// When a packet is judged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Moment {
     /// When it leaves: the signal is the freshest.
@@ -54,7 +55,8 @@ pub enum Moment {
 }
 
 /// Packets that go to the L queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ect {
     /// ECT(1) and CE (RFC 9331).
@@ -65,7 +67,8 @@ pub enum Ect {
 }
 
 /// Parameters of `dualpi2`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog of both queues together, in packets (`10000p`) or bytes. Further arrivals are

@@ -14,7 +14,6 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
@@ -24,12 +23,14 @@ use crate::packet::Packet;
 use crate::units::{Duration, Instant};
 
 /// Parameters of `edf`: none of its own; each child has its deadline.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Relative deadline: time from its arrival at this port by which a packet should be sent.

@@ -21,7 +21,6 @@
 //! Differs: a sharing band that waits (a shaper) is skipped, while Linux sends nothing until it is ready.
 //! Linux has at most 16 bands.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -35,7 +34,8 @@ use crate::rounds::{DeficitRounds, Turn};
 use crate::units::{Bytes, Instant};
 
 /// Parameters of `ets`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Number of bands; by default that of the children.
@@ -52,7 +52,8 @@ pub struct Config {
 }
 
 /// A band's share.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Bytes that it may send a turn, instead of those in `quanta`. Not for a strict band.

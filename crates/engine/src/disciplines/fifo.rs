@@ -4,7 +4,6 @@
 //! arrivals -> [ | | | | ] -> departures      full: the newest (tail) or the oldest (head) is dropped
 //! ```
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -17,7 +16,8 @@ pub use crate::queue::fifo::Fifo;
 use crate::units::{Limit, Packets};
 
 /// Parameters of `fifo`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog, in packets (`100p`) or bytes (`64kB`).

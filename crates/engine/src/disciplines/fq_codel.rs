@@ -10,7 +10,6 @@
 //! numbers. The fattest flow is found in constant time (`crate::queue::fattest`): it holds more than
 //! 64/65 of the fattest of all. Linux scans every queue for the exact one.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::{Aim, ControlLaw, HeadQueue};
@@ -25,7 +24,8 @@ use crate::queue::flows::{Flows, Waiting};
 use crate::units::{Bytes, Duration, Limit, Packets};
 
 /// Parameters of `fq_codel`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog of all queues together, in packets (`10240p`) or bytes (`64kB`).

@@ -14,7 +14,6 @@
 //! Flows of one hash share a queue; the hash is salted by the port's random numbers. Each flow's controller
 //! computes its missed updates when the flow is accessed, so that idle flows cost nothing.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::control::pie::{Aim, ControlLaw, Flavour};
@@ -28,7 +27,8 @@ use crate::queue::flows::Flows;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 
 /// Parameters of `fq_pie`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct Config {

@@ -28,7 +28,6 @@ mod explain;
 mod guarantee;
 mod sharing;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
@@ -47,7 +46,8 @@ use sharing::{SentPacket, Shares, Sharing};
 
 /// Share of a class: its service curves, each a rate such as `10mbit`, or `{ m1 = "2mbit", d = "10ms", m2 =
 /// "1mbit" }`. A leaf needs `rt`, `ls` or `sc`, an inner class `ls` or `sc`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Real-time curve of a leaf: guarantees the deadlines of its packets.

@@ -25,7 +25,6 @@ mod explain;
 mod round_robin;
 mod scheduler;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
@@ -51,7 +50,8 @@ const LARGEST_QUANTUM: u64 = 200_000;
 const LARGEST_EXTRA: u64 = 65_535;
 
 /// Parameters of `htb`; each class has its own besides.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// A class without `quantum` gets what passes at its rate in a second, divided by this; at least 1000 B
@@ -66,7 +66,8 @@ impl Default for Config {
 }
 
 /// Share of a class: its guarantee, its ceiling, and its part of what it borrows.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// Guaranteed rate.

@@ -8,7 +8,6 @@
 //! The delay is the sojourn time of the last packet that left, or the backlog over the estimated departure
 //! rate. The law is in `crate::control::pie`.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::control::pie::Flavour;
@@ -22,7 +21,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Limit, Packets};
 
 /// Parameters of `pie`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a parameter of its own")]
 pub struct Config {

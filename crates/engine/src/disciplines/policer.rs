@@ -16,7 +16,6 @@
 //! A TCP connection through a policer needs a burst of about its rate times its round trip: with less, the
 //! drops after each burst keep its window too small for the rate.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -31,7 +30,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Instant, Limit, PICOS_PER_SECOND, Packets, Rate};
 
 /// Treatment of packets of a colour.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// They are queued.
@@ -41,7 +41,8 @@ pub enum Verdict {
 }
 
 /// Parameters of `policer`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Committed rate: what stays within it is green.

@@ -15,7 +15,6 @@
 //! it. A packet longer than its child's `maxpkt` is sent all the same, and the child is from then on in the
 //! group of that length.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
@@ -31,7 +30,8 @@ use crate::units::{Bytes, Instant};
 pub use crate::fair::Config;
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Its weight, 1 to 4294967295: backlogged children share the link in proportion to it.

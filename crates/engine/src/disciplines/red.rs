@@ -22,7 +22,6 @@
 //! - `click`: packets of `avpkt` instead of bytes, `w` 1/16, `gentle`, and an empty queue counts once in 20
 //!   ms.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::control::red::Flavour;
@@ -37,7 +36,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Probability, Rate};
 
 /// Parameters of `red`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Flavour of the arithmetic and the idle decay: `paper`, `linux`, `linux-2.4` or `click`.

@@ -9,7 +9,6 @@
 //! non-empty (`wrr` and `drr` use the latter): a child may be skipped just before a packet arrives, and is
 //! then a round late. The next child is found in a `Bitmap`: three words for 262 144 children.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
@@ -20,7 +19,8 @@ use crate::queue::bitmap::Bitmap;
 use crate::units::Instant;
 
 /// Parameters of `rr`: none.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 

@@ -21,7 +21,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
@@ -34,7 +33,8 @@ use crate::units::{Bytes, Instant};
 const COUNT: u32 = 0x003F_FFFF;
 
 /// Source of a flow's age.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
     /// The TCP sequence number, of senders that number their bytes for this.
@@ -45,7 +45,8 @@ pub enum By {
 }
 
 /// Parameters of `run2c`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Measure of a flow's age: its `sequence` numbers, or the `bytes` that arrived before.

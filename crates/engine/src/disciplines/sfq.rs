@@ -15,7 +15,6 @@
 //! `flows` may be larger than 127 and 65408; after a change of the hash a queue keeps packets that `depth`
 //! and `flows` would not have admitted.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -31,7 +30,8 @@ use crate::queue::slots::Slots;
 use crate::units::{Bytes, Duration, Instant, Limit, Packets};
 
 /// Parameters of `sfq`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog of all queues together, in packets (`127p`) or bytes (`64kB`).
@@ -42,7 +42,7 @@ pub struct Config {
     /// order.
     pub perturb: Duration,
     /// Number of hash values, a power of two up to 65536.
-    #[schemars(extend("x-power-of-two" = true))]
+    #[cfg_attr(feature = "schema", schemars(extend("x-power-of-two" = true)))]
     pub divisor: u32,
     /// Maximum number of packets in a queue, at least 1.
     pub depth: u32,

@@ -10,7 +10,6 @@
 //! `burst + rate * t`. The head packet is never overtaken, and every arrival tries again: with a coarse
 //! clock (see [`clock`](crate::clock)) the timer is only one of two ways to wake up.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -26,7 +25,8 @@ use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Limit, Overhead, Rate};
 
 /// Parameters of `tbf`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Long-run rate.

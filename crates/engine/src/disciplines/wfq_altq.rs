@@ -22,7 +22,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
@@ -37,7 +36,8 @@ use crate::queue::active::ActiveList;
 use crate::units::{Bytes, Instant, Limit};
 
 /// Parameters of `wfq-altq`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Limit of the backlog of all children together (the original's high-water mark), in bytes or packets.
@@ -54,7 +54,8 @@ impl Default for Config {
 }
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Its weight, at least 1: its quota a round is `512 * weight / 100` bytes.

@@ -11,8 +11,6 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use schemars::JsonSchema;
-
 use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::fair::check_weights;
@@ -22,12 +20,14 @@ use crate::queue::active::ActiveList;
 use crate::units::Instant;
 
 /// Parameters of `wrr`: none of its own; each child has its weight.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {}
 
 /// A child's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Share {
     /// Packets it may send in its turn, one after another; at least 1.

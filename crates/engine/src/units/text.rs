@@ -7,8 +7,8 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -277,8 +277,9 @@ macro_rules! textual {
             }
         }
 
+        #[cfg(feature = "schema")]
         impl JsonSchema for $type {
-            fn schema_name() -> Cow<'static, str> {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
                 $name.into()
             }
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
@@ -474,8 +475,9 @@ impl<'de> Deserialize<'de> for Probability {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for Probability {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "Probability".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

@@ -1,6 +1,5 @@
 //! Expectations: bounds on a metric, checked against its value in every run.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -40,7 +39,8 @@ impl Bound {
 }
 
 /// Statistic of several runs that must satisfy the bounds. For a single run, its value must.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub enum Criterion {
     /// Both ends of the 95 % confidence interval of the mean: the worse one decides.
@@ -129,7 +129,8 @@ impl Expected {
 }
 
 /// How many of several flows or queues satisfy an expectation.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MembersHeld {
     /// Number of those that satisfy the bounds.
@@ -149,7 +150,8 @@ impl MembersHeld {
 }
 
 /// An expectation with its outcome.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Expectation {
     /// Address of the metric.

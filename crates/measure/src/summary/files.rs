@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, FlowSummary, MembersSummary};
@@ -14,7 +13,8 @@ use crate::recording::{FileBin, FlowRecord, Recording};
 use crate::sharing::{Job, processor_sharing};
 
 /// The file carried by a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FileSummary {
     /// Start, in seconds.
@@ -28,7 +28,8 @@ pub struct FileSummary {
 }
 
 /// A group of flows, and the files they carry. Files that start during the warm-up are excluded.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct GroupSummary {
     /// Jain's fairness index of the throughput of its flows, from 1/n to 1; `null` if nothing was received.
@@ -44,7 +45,8 @@ pub struct GroupSummary {
 }
 
 /// A size class of files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct BinSummary {
     /// Number of the class, from 1 in the order of sizes; empty classes are counted too.
@@ -58,7 +60,8 @@ pub struct BinSummary {
 }
 
 /// Completion times of a set of files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FilesSummary {
     /// Number of files.

@@ -4,7 +4,6 @@
 //! written summary have statistics of every group, but only the flows and queues of the worst members.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -27,7 +26,8 @@ fn paths() -> impl Iterator<Item = String> {
 }
 
 /// Statistics of a metric over the members of a group.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct MembersSummary {
     /// Members that have a value.

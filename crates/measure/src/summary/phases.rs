@@ -3,7 +3,6 @@
 
 use indexmap::IndexMap;
 use lockgate_engine::units::{Duration, Instant};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::batches::Levels;
@@ -18,7 +17,8 @@ use crate::recording::{FlowPhase, FlowRecord, Recording, RequestKind, RequestPha
 ///
 /// A packet counts in the phase in which it was sent, so that a change is not blamed for packets that waited
 /// before it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PhaseSummary {
     /// Start in seconds: the end of the warm-up, or the time of a change.

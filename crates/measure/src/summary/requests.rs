@@ -1,13 +1,13 @@
 //! Results of requests and answers.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, ratio};
 use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Totals, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct EchoSummary {
     /// Requests sent.
@@ -24,7 +24,8 @@ pub struct EchoSummary {
 }
 
 /// Results of a flow's requests for pages. Those sent during the warm-up are excluded.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PagesSummary {
     /// Pages requested.

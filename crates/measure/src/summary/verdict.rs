@@ -18,7 +18,6 @@ pub use waits::{Wait, longest_wait};
 pub(crate) use words::change;
 pub use words::{Words, label, metric, settings};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::figures;
@@ -26,7 +25,8 @@ use crate::metric::Address;
 use crate::summary::{Expectation, Summary};
 
 /// Outcome of all expectations of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
@@ -40,7 +40,8 @@ pub enum Outcome {
 }
 
 /// Verdict of a run, in words and rows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct RunVerdict {
     /// Outcome of all expectations.
@@ -63,7 +64,8 @@ pub struct RunVerdict {
 }
 
 /// An expectation, formatted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct JudgedRow {
     /// Address of the metric.

@@ -1,7 +1,6 @@
 //! Values without a change: those of the same run in which only this change is not made.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Summary;
@@ -12,7 +11,8 @@ use crate::intervals::Interval;
 pub type Values = IndexMap<String, Option<f64>>;
 
 /// The part of the window after a change, with and without the change; all other changes are made in both.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WithoutChange {
     /// True if no packet differs without the change: each flow sent, received and lost as many in each
@@ -25,7 +25,8 @@ pub struct WithoutChange {
 }
 
 /// A metric with and without a change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct WithoutValue {
     /// Value with the change; of several seeds, the mean.

@@ -1,6 +1,5 @@
 //! Checks the alerts of a policy: their conditions, and what is done when they fire.
 
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::de::DeTable;
 
@@ -14,7 +13,8 @@ use crate::table_reader::{TableLocation, shorten};
 const MOST_ALERTS: usize = 100;
 
 /// Alert of a router: a condition on a queue, and what is done when it begins to hold and when it ends.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AlertTable {
     /// Name; by default the condition.

@@ -9,7 +9,6 @@ use lockgate_engine::overhead::{self, PortOverhead};
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Limit};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -51,7 +50,8 @@ fn arrivals(role: &str) -> String {
 }
 
 /// Keys at the top of the file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PolicyTop {
     /// Subject of the policy, in one line.
@@ -60,7 +60,8 @@ pub(crate) struct PolicyTop {
 }
 
 /// Attachment of the router.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RouterTable {
     /// `bridge`, `egress`, `ingress` or `both`.

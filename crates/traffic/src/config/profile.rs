@@ -4,6 +4,7 @@
 //! `lockgate list profiles` and the tests that every profile must pass all follow from it.
 
 use lockgate_engine::units::{Bytes, Duration, Rate};
+#[cfg(feature = "schema")]
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use super::{BurstStart, BurstsConfig, TrafficConfig};
@@ -194,6 +195,7 @@ pub fn written_out(name: &str, rate: Option<Rate>) -> Option<TrafficConfig> {
 }
 
 /// Returns the names as a schema.
+#[cfg(feature = "schema")]
 pub(crate) fn schema(_: &mut SchemaGenerator) -> Schema {
     let names = descriptions().into_iter();
     let forms: Vec<_> = names

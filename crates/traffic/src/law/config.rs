@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -202,6 +203,7 @@ impl<'de, Q: Quantity> de::Visitor<'de> for TextOrTable<Q> {
 
 /// The schema is derived from the list of laws: a quantity, or one table per distribution with its
 /// parameters.
+#[cfg(feature = "schema")]
 impl<Q: Quantity> JsonSchema for LawConfig<Q> {
     fn schema_name() -> Cow<'static, str> {
         format!("Law of {}", Q::schema_name()).into()

@@ -6,8 +6,8 @@
 //! ```
 
 use core::fmt;
-use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserializer};
 use serde::{Deserialize, Serialize, Serializer};
@@ -62,8 +62,9 @@ impl<'de> Deserialize<'de> for AckFilter {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for AckFilter {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "AckFilter".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {

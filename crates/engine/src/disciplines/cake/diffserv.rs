@@ -1,10 +1,10 @@
 //! Tins of a packet's code point, and the part of the link guaranteed to each tin.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A preset of tins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Diffserv {
     /// One tin for all.

@@ -3,14 +3,14 @@
 use core::net::IpAddr;
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::Context;
 use crate::packet::{FlowId, Packet};
 
 /// Flow isolation: the key of a queue, and the hosts among which queues share fairly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Isolation {
     /// All of a tin is one queue.

@@ -1,6 +1,5 @@
 //! Parameters of CBQ as written, and the settings of each class computed from them.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bands::BANDS;
@@ -9,7 +8,8 @@ use crate::discipline::Invalid;
 use crate::units::{Bytes, Duration, Rate};
 
 /// Flavour of class based queueing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flavour {
     /// Linux 2.2 and 2.4, whose clock gains time and never pays it back.
@@ -33,7 +33,8 @@ impl Flavour {
 }
 
 /// Action on a class that is over its limit and cannot borrow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Overlimit {
     /// The class waits for a packet's time at its rate and `offtime`; the rest of its debt is forgiven.
@@ -53,7 +54,8 @@ pub enum Overlimit {
 }
 
 /// Order of turns among ALTQ's classes of one priority.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundRobin {
     /// By bytes, in proportion to their weights.
@@ -64,7 +66,8 @@ pub enum RoundRobin {
 }
 
 /// Parameters of `cbq`.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// Flavour: `linux-2.2`, `linux` (2.6 to 6.2) or `altq`.
@@ -77,7 +80,7 @@ pub struct Config {
     pub avpkt: Bytes,
     /// Idle times are averaged with weight 2 to the minus this, 1 to 31; always 5 in `altq`.
     #[serde(default = "ewma")]
-    #[schemars(range(min = 1, max = 31))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31)))]
     pub ewma: u8,
     /// The largest packet of the link without its header, which bounds quanta.
     #[serde(default = "mtu")]
@@ -115,7 +118,8 @@ fn mtu() -> Bytes {
 }
 
 /// A class's share.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Share {
     /// Rate of the class: always guaranteed, and its maximum if it cannot borrow.
@@ -132,7 +136,7 @@ pub struct Share {
     /// Linux: 1 to 8, the lowest number is served first, 8 by default. `altq`: 0 to 7, the highest number
     /// first, 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 8))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0, max = 8)))]
     pub prio: Option<u8>,
     /// Number of packets of `avpkt` that it may send at once after silence. Linux: 20 by default; `altq`:
     /// 16.
@@ -151,7 +155,7 @@ pub struct Share {
     pub avpkt: Option<Bytes>,
     /// The class's weight in averaging, 1 to 31; that of the discipline by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 31))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 31)))]
     pub ewma: Option<u8>,
     /// The class never borrows: above its rate it waits.
     #[serde(default)]
@@ -170,7 +174,7 @@ pub struct Share {
     pub penalty: Duration,
     /// The priority that `lowprio` gives it, 1 to 8; 8 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 8))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = 8)))]
     pub prio2: Option<u8>,
 }
 

@@ -1,8 +1,8 @@
 //! Service curves of one or two straight pieces, as written in a scenario.
 
 use core::fmt;
-use std::borrow::Cow;
 
+#[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize, Serializer};
@@ -21,7 +21,8 @@ pub struct CurveSpec {
 }
 
 /// The pieces of a curve.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Pieces {
     /// The rate of the first piece; `0bit` where it is not given.
@@ -78,8 +79,9 @@ impl<'de> Deserialize<'de> for CurveSpec {
     }
 }
 
+#[cfg(feature = "schema")]
 impl JsonSchema for CurveSpec {
-    fn schema_name() -> Cow<'static, str> {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "ServiceCurve".into()
     }
 

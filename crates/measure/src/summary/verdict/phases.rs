@@ -1,6 +1,5 @@
 //! Table of the phases of a run: a column for each part of the window, a row for each metric.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::text;
@@ -9,7 +8,8 @@ use crate::figures;
 use crate::summary::{PhaseSummary, Summary};
 
 /// Metrics before and after each change, formatted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PhaseTable {
     /// Heading of each column: the time, and what changed at its start.
@@ -19,7 +19,8 @@ pub struct PhaseTable {
 }
 
 /// A metric in each phase, formatted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct PhaseRow {
     /// Address of the metric.
