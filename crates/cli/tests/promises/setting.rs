@@ -240,17 +240,22 @@ impl Running {
 
     /// Returns `/metrics` of its page, which it serves with `--web 127.0.0.1:0` in this namespace.
     pub(crate) fn metrics(&self, place: &Namespace) -> String {
+        self.page(place, "/metrics")
+    }
+
+    /// Returns the body of a document of its page.
+    pub(crate) fn page(&self, place: &Namespace, path: &str) -> String {
         let log = self.log();
         let address = log.split_once("page: http://").and_then(|(_, rest)| rest.split_once('/'));
         let address = address.unwrap_or_else(|| panic!("no page: {log}")).0;
         let mut stream = place.inside(|| TcpStream::connect(address)).expect("entered").expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
             .expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("received");
         assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-        text
+        text.split_once("\r\n\r\n").expect("a body").1.to_owned()
     }
 
     /// Returns its log so far.
