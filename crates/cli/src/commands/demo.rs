@@ -46,11 +46,17 @@ pub(crate) fn demo(arguments: &Demo) -> Result<Exit, Failure> {
     };
     let verdict = verdict(&scenario, &simulated, live.as_ref(), why_not);
     let shown = live.as_ref().unwrap_or(&simulated);
-    let summary = lockgate::summarise(&scenario, &shown.recordings)?;
+    let mut beneath = lockgate::summarise(&scenario, &simulated.recordings)?;
+    let ghosts = runs::add_effects(&scenario, &simulated, None, arguments.output.quiet, &mut beneath)?;
+    let summary = match &live {
+        Some(live) => lockgate::summarise(&scenario, &live.recordings)?,
+        None => beneath.clone(),
+    };
     let mut written = RunResults::new(&scenario, &SEEDS, shown, &summary);
     written.verdict.clone_from(&verdict);
-    if live.is_some() {
-        let beneath = lockgate::summarise(&scenario, &simulated.recordings)?;
+    if live.is_none() {
+        written.ghosts = ghosts;
+    } else {
         results.write("simulation.json", results::json(&beneath)?)?;
         let first = simulated.recordings.first();
         written.overlaid = first.map(|recording| ReportRun::new("simulation", recording, &beneath));
