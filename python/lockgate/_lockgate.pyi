@@ -18,6 +18,7 @@ def simulate(
     seeds: Iterable[int],
     threads: int | None = None,
     packets: bool = False,
+    effects: bool = False,
     progress: Callable[[float], object] | None = None,
 ) -> Run: ...
 def run_batch(

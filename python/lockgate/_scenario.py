@@ -196,6 +196,7 @@ class Scenario:
         seeds: Iterable[int] | None = None,
         threads: int | None = None,
         packets: bool = False,
+        effects: bool = False,
     ) -> Run:
         """Simulates the scenario. The GIL is released, and Ctrl-C ends the run.
 
@@ -204,6 +205,8 @@ class Scenario:
             seeds: Several seeds instead, none twice: one run each. Expectations are judged by all of them.
             threads: Number of threads; by default one a processor.
             packets: Keeps a row of each packet at each port, for `Run.packets`.
+            effects: Says of each `[[change]]` what it did, as `lockgate run` does: by the same seeds without it, and up
+                to eight further pairs of runs. Without them the summary tells before and after.
 
         Raises:
             PlanError: If a seed is named twice, or there are none or more than ten thousand.
@@ -213,7 +216,8 @@ class Scenario:
 
         all_seeds = _arguments.seeds("seeds", [_arguments.whole("seed", seed)] if seeds is None else seeds)
         threads = _arguments.optional_whole("threads", threads, 1)
-        return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, _arguments.truth("packets", packets)))
+        wanted = _arguments.truth("packets", packets), _arguments.truth("effects", effects)
+        return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, *wanted))
 
     def simulation(self, seed: int = 1) -> Simulation:
         """Returns a run that is advanced step by step, observed and changed.

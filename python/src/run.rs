@@ -8,6 +8,7 @@ use lockgate::results::{ResultsDirectory, RunResults};
 use lockgate::units::Instant;
 use lockgate::{Control, Options, Recording, Runs, Seed, Simulation, Summary, verdict};
 use lockgate_measure::metric::{Address, Metric, Observed, Statistic, Subject};
+use lockgate_measure::report::Ghost;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -28,21 +29,25 @@ pub(crate) struct Run {
     /// Of a simulation that was finished before its end: the instant.
     stopped_at: Option<Instant>,
     summary: Summary,
+    /// Series without each change, if its effect was wanted.
+    ghosts: Vec<Ghost>,
     /// The same runs made again with their packets, once these are wanted.
     with_packets: OnceLock<Vec<Arc<Recording>>>,
 }
 
 /// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are
-/// processors. With `packets`, a row is kept of each packet at each port. `progress` is called with the
-/// finished share, from 0 to 1, some times a second.
+/// processors. With `packets`, a row is kept of each packet at each port; with `effects`, further runs say what
+/// each change of the scenario did. `progress` is called with the finished share of the runs, from 0 to 1,
+/// some times a second.
 #[pyfunction]
-#[pyo3(signature = (scenario, seeds, threads = None, packets = false, progress = None))]
+#[pyo3(signature = (scenario, seeds, threads = None, packets = false, effects = false, progress = None))]
 pub(crate) fn simulate(
     py: Python<'_>,
     scenario: &Scenario,
     seeds: Seeds,
     threads: Option<usize>,
     packets: bool,
+    effects: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Run> {
     let mut model = Arc::clone(&scenario.model);
@@ -68,7 +73,18 @@ pub(crate) fn simulate(
             Options { seeds: seeds.clone(), threads, memory: Some(model.memory), progress: &count, stop };
         lockgate::run(&model, &options)
     })?;
-    Run::new(py, model, seeds, runs.map_err(error::library)?, None)
+    let runs = runs.map_err(error::library)?;
+    if !effects {
+        return Run::new(py, model, seeds, runs, None);
+    }
+    let told = interruptible(py, &|_| Ok(()), |stop| {
+        let mut summary = lockgate::summarise(&model, &runs.recordings)?;
+        let options = Options { threads, memory: Some(model.memory), stop, ..Options::default() };
+        let ghosts = lockgate::add_effects(&model, &runs, &options, &mut summary)?;
+        Ok::<_, lockgate::Error>((summary, ghosts))
+    })?;
+    let (summary, ghosts) = told.map_err(error::library)?;
+    Ok(Run { ghosts, ..Run::summarised(model, seeds, runs, None, summary) })
 }
 
 /// Makes the run of a simulation that was finished at an instant.
@@ -94,14 +110,26 @@ impl Run {
         stopped_at: Option<Instant>,
     ) -> PyResult<Self> {
         let summary = py.detach(|| lockgate::summarise(&scenario, &runs.recordings));
-        Ok(Self {
-            summary: summary.map_err(error::library)?,
+        Ok(Self::summarised(scenario, seeds, runs, stopped_at, summary.map_err(error::library)?))
+    }
+
+    /// Makes them of runs and their summary.
+    fn summarised(
+        scenario: Arc<lockgate::Scenario>,
+        seeds: Vec<Seed>,
+        runs: Runs,
+        stopped_at: Option<Instant>,
+        summary: Summary,
+    ) -> Self {
+        Self {
             scenario,
             seeds,
             stopped_at,
+            summary,
             recordings: runs.recordings.into_iter().map(Arc::new).collect(),
+            ghosts: Vec::new(),
             with_packets: OnceLock::new(),
-        })
+        }
     }
 
     /// Returns the recording of a run.
@@ -198,6 +226,7 @@ impl Run {
             recordings: vec![recording],
             stopped_at: self.stopped_at,
             summary: summary.map_err(error::library)?,
+            ghosts: Vec::new(),
             with_packets,
         })
     }
@@ -296,8 +325,11 @@ impl Run {
         let written = py.detach(|| {
             let directory = ResultsDirectory::start(Some(&directory), &self.scenario.title)?;
             let runs = self.runs();
-            let results =
-                RunResults { command, ..RunResults::new(&self.scenario, &self.seeds, &runs, &self.summary) };
+            let results = RunResults {
+                command,
+                ghosts: self.ghosts.clone(),
+                ..RunResults::new(&self.scenario, &self.seeds, &runs, &self.summary)
+            };
             lockgate::results::write(directory, &results)
         });
         written.map_err(error::run)

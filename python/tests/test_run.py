@@ -30,6 +30,16 @@ def test_results_are_those_of_the_command(line_file: Path, command: list[str]) -
     assert run.holds and run.expect[0].holds and "holds" in run.verdict
 
 
+def test_effects_of_changes_are_those_of_the_command(line_file: Path, command: list[str]) -> None:
+    changed = line_file.read_text() + '\n[[change]]\nat = "500ms"\nset = { "link.line.rate" = "500kbit" }\n'
+    line_file.write_text(changed)
+    for options, effects in ([], True), (["--no-ghost"], False):
+        subprocess.run([*command, "run", line_file, *options, "--out", "out", "--quiet"], check=True)
+        run = lg.read(line_file).run(effects=effects)
+        assert run.summary == json.loads(Path("out/summary.json").read_text())
+        assert bool(run.summary["phases"][1].get("without")) is effects
+
+
 def test_saved_results_are_replaced_but_nothing_else_is(line: lg.Scenario, tmp_path: Path) -> None:
     saved = line.run().save(tmp_path / "out")
     assert json.loads((saved / "summary.json").read_text())["schema"] == 2
