@@ -79,9 +79,11 @@ describe.skipIf(!isBuilt)("the module", () => {
     const told = new Promise<void>((resolve) => {
       long = client.job(
         { run: { scenario: { text: LONG } } },
-        () => {
-          steps += 1;
-          if (steps === 3) resolve();
+        {
+          progress: () => {
+            steps += 1;
+            if (steps === 3) resolve();
+          },
         },
         files,
       );

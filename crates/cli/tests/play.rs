@@ -163,9 +163,7 @@ fn equal_summaries(folder: &str) {
     for path in &all {
         let settings = shortened(path);
         let (scenario, files) = request(path, settings);
-        // The module makes no further runs, which tell the effect of a change.
-        let arguments =
-            [&["run", path, "--quiet", "--no-ghost", "--out", directory][..], &options(settings)].concat();
+        let arguments = [&["run", path, "--quiet", "--out", directory][..], &options(settings)].concat();
         let (_, errors, _) = lockgate(&arguments);
         let summary = fs::read_to_string(results.join("summary.json"));
         let summary = summary.unwrap_or_else(|_| panic!("{path}: {errors}"));
@@ -199,9 +197,14 @@ fn data(page: &Path) -> Value {
     unsigned(serde_json::from_str(&text).expect("JSON"))
 }
 
+/// Removes what the command alone writes: time, host, command, the card with the command in it, and the worst
+/// packets, which a page finds by stepping to them.
 fn unsigned(mut report: Value) -> Value {
-    for key in ["generated", "host", "command"] {
+    for key in ["generated", "host", "command", "card"] {
         report[key] = json!("");
+    }
+    for run in report["runs"].as_array_mut().into_iter().flatten() {
+        run["worst"] = json!([]);
     }
     report
 }
@@ -224,20 +227,53 @@ fn report_and_comparison_of_a_home_are_those_of_the_command() {
         unsigned(serde_json::from_str(parts["report"].as_str().expect("a text")).expect("JSON"))
     };
     assert!(report(&parts) == data(&folder.path().join("run/report.html")), "the reports differ");
-    // In small steps, the same.
-    let (begun, _) = module.value("begin", &json!({ "run": head }), &files);
-    let mut steps = 0;
+    let (_, stepped) = in_steps(&mut module, &head, &files);
+    assert!(stepped == parts, "steps change the results");
+    compare(&mut module, home, &folder.path().join("compare"));
+}
+
+/// Makes runs in small steps. Returns the result before the effects of changes, if there is one, and the whole.
+fn in_steps(module: &mut Module, run: &Value, files: &[Vec<u8>]) -> (Option<Value>, Value) {
+    let (begun, _) = module.value("begin", &json!({ "run": run }), files);
+    let job = json!({ "job": begun["job"] });
+    let (mut steps, mut early) = (0, None);
     loop {
         let (progress, _) = module.value("step", &json!({ "job": begun["job"], "events": 50_000 }), &[]);
         steps += 1;
+        if progress["has_result"] == true && early.is_none() {
+            early = Some(module.value("result", &job, &[]).1);
+        }
         if progress["ended"] == true {
             break;
         }
     }
     assert!(steps > 4, "{steps}");
-    let (_, stepped) = module.value("finish", &json!({ "job": begun["job"] }), &[]);
-    assert!(stepped == parts, "steps change the results");
-    compare(&mut module, home, &folder.path().join("compare"));
+    (early, module.value("finish", &job, &[]).1)
+}
+
+/// A page shows a run first, and what its changes did later: both are the command's, the second with the curves
+/// without each change.
+#[test]
+fn the_effects_of_changes_follow_the_run_and_are_those_of_the_command() {
+    let Some(mut module) = start() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, settings) = ("scenarios/bufferbloat.toml", ["duration=45s"]);
+    let (scenario, files) = request(path, &settings);
+    let (early, whole) = in_steps(&mut module, &json!({ "scenario": scenario }), &files);
+    for (name, parts, without) in
+        [("early", early.expect("a change"), Some("--no-ghost")), ("whole", whole, None)]
+    {
+        let out = folder.path().join(name);
+        let directory = out.to_str().expect("a path");
+        let arguments = ["run", path, "--quiet", "--out", directory].into_iter().chain(without);
+        lockgate(&arguments.chain(options(&settings)).collect::<Vec<_>>());
+        let summary = fs::read_to_string(out.join("summary.json")).expect("a summary");
+        assert!(parts["summary"] == summary, "{name}: the summaries differ");
+        let report = unsigned(serde_json::from_str(parts["report"].as_str().expect("a text")).expect("JSON"));
+        assert!(report == data(&out.join("report.html")), "{name}: the reports differ");
+        let has_ghosts = report["runs"][0]["ghosts"].as_array().is_some_and(|ghosts| !ghosts.is_empty());
+        assert_eq!(has_ghosts, without.is_none(), "{name}");
+    }
 }
 
 /// Compares the comparison of a scenario with the command's, which it writes to `out`.

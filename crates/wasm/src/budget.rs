@@ -24,6 +24,10 @@ impl Budget {
         Self { calls: u64::MAX }
     }
 
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.calls > u64::MAX / 2
+    }
+
     /// Advances a run until `until`, to its end, or until the budget is spent. Returns false if it was spent.
     pub(crate) fn advance(&mut self, run: &mut Simulation<'_>, until: Instant) -> Result<bool, Wrong> {
         if self.calls == 0 {
@@ -46,6 +50,9 @@ pub(crate) trait Job {
     /// Returns the number of runs that are made, with the fraction of the current one.
     fn done(&self) -> f64;
 
-    /// Returns the number of runs.
+    /// Returns the number of runs that are known so far.
     fn runs(&self) -> usize;
+
+    /// True if all runs are made.
+    fn has_ended(&self) -> bool;
 }

@@ -185,4 +185,8 @@ impl Job for Comparing {
     fn runs(&self) -> usize {
         self.tasks.len()
     }
+
+    fn has_ended(&self) -> bool {
+        self.values.len() >= self.tasks.len()
+    }
 }

@@ -72,7 +72,7 @@ macro_rules! calls {
 }
 
 // A further call is a function with its file beside this one, and its name here.
-calls!(check run compare begin step finish cancel import complete knobs schema decisions);
+calls!(check run compare begin step result finish cancel import complete knobs schema decisions);
 
 /// Returns the text of the last panic, which stays where it is.
 #[unsafe(no_mangle)]

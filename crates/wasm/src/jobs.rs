@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! begin -> number; step(number, events) -> progress, ...; finish(number) -> result, or cancel(number)
+//!                                          '-- has_result? result(number) -> result without the effects of changes
 //! ```
 
 use std::cell::RefCell;
@@ -62,8 +63,10 @@ pub struct JobNumber {
 pub struct JobProgress {
     /// Number of runs that are made; a fraction for the current one.
     pub done: f64,
-    /// Number of all runs.
+    /// Number of all runs that are known: those that tell the effects of changes follow the others.
     pub runs: usize,
+    /// True if [`result`] returns the result already, without the effects of changes.
+    pub has_result: bool,
     /// True if all are made: [`finish`] returns the result.
     pub ended: bool,
 }
@@ -129,9 +132,26 @@ pub fn step(message: &Message<'_>) -> Result<Value<JobProgress>, Wrong> {
     let StepRequest { job: number, events } = message.head()?;
     let mut job = taken(number)?;
     job.job().step(&mut Budget::of(events))?;
-    let (done, runs) = (job.job().done(), job.job().runs());
+    let of = job.job();
+    let (done, runs, ended) = (of.done(), of.runs(), of.has_ended());
+    let has_result = matches!(&job, AnyJob::Run(running) if running.has_result());
     JOBS.with_borrow_mut(|jobs| jobs.by_number.insert(number, job));
-    Ok(JobProgress { done, runs, ended: done >= runs as f64 }.into())
+    Ok(JobProgress { done, runs, has_result, ended }.into())
+}
+
+/// Returns the result of runs while those that tell the effects of their changes are made.
+///
+/// # Errors
+/// If the job compares, or its own runs are not made.
+pub fn result(message: &Message<'_>) -> Result<Value<Ran>, Wrong> {
+    let JobNumber { job: number } = message.head()?;
+    let mut job = taken(number)?;
+    let result = match &mut job {
+        AnyJob::Run(running) => running.result(),
+        AnyJob::Compare(_) => Err(Wrong::new("a comparison has a result at its end only")),
+    };
+    JOBS.with_borrow_mut(|jobs| jobs.by_number.insert(number, job));
+    result
 }
 
 /// Ends a job and returns its result: of runs, that of the ones made so far.

@@ -1,6 +1,7 @@
 //! Sliders for the values of a scenario: name, unit and range of each knob.
 
 use lockgate::{Override, Scenario, Seed};
+use lockgate_engine::disciplines::{self, Family, Kind};
 use lockgate_engine::units::Duration;
 use lockgate_scenario::vary;
 use lockgate_session::{Knob, Session, Start};
@@ -19,6 +20,22 @@ const FACTORS: [f64; 3] = [10.0, 4.0, 2.0];
 pub struct Sliders {
     /// Those of the links, then those of the ports and their queues; none of a large network.
     pub sliders: Vec<Slider>,
+    /// Disciplines that a port can have without further queues, by family.
+    pub leaves: Vec<Leaf>,
+}
+
+/// A discipline without children.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct Leaf {
+    /// Name of the kind.
+    pub kind: String,
+    /// Family, such as `fair queueing`.
+    pub family: String,
+    /// What it does, in a line.
+    pub summary: String,
+    /// Parameters to begin with, as lines of TOML; empty if the defaults will do.
+    pub example: String,
 }
 
 /// A knob with the range of its values.
@@ -83,7 +100,21 @@ pub fn knobs(message: &Message<'_>) -> Result<Value<Sliders>, Wrong> {
             add(&port.name, Some(queue), knobs);
         }
     }
-    Ok(Sliders { sliders }.into())
+    Ok(Sliders { sliders, leaves: leaves() }.into())
+}
+
+/// Returns the disciplines that need no children, by family.
+fn leaves() -> Vec<Leaf> {
+    let of = |family: Family| {
+        let is_leaf = move |kind: &&Kind| kind.family == family && !kind.children.needs_children();
+        disciplines::ALL.iter().filter(is_leaf).map(move |kind| Leaf {
+            kind: kind.name.to_owned(),
+            family: family.name().to_owned(),
+            summary: kind.summary.to_owned(),
+            example: kind.example.to_owned(),
+        })
+    };
+    Family::ALL.into_iter().flat_map(of).collect()
 }
 
 /// True if the scenario can be run with a setting.

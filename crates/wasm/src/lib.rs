@@ -17,6 +17,7 @@
 //! | `compare` | [`CompareRequest`] | [`ComparedVariants`], with report and documents |
 //! | `begin` | [`JobRequest`]: runs or a comparison in steps | [`Begun`] |
 //! | `step` | [`StepRequest`] | [`JobProgress`] |
+//! | `result` | [`JobNumber`] | [`Ran`], while other runs tell the effects of changes |
 //! | `finish`, `cancel` | [`JobNumber`] | that of `run` or `compare`; none |
 //! | `import` | [`ImportRequest`] | [`Imported`] |
 //! | `complete` | [`CompleteRequest`] | [`Completions`] |
@@ -33,6 +34,7 @@ mod check;
 mod compare;
 mod complete;
 mod decisions;
+mod effects;
 #[cfg(target_arch = "wasm32")]
 mod exports;
 mod import;
@@ -50,7 +52,7 @@ pub use compare::{CompareRequest, ComparedVariants, compare};
 pub use complete::{Candidate, CompleteRequest, Completions, complete};
 pub use decisions::{Decisions, DecisionsRequest, decisions};
 pub use import::{ImportRequest, Imported, import};
-pub use jobs::{Begun, JobNumber, JobProgress, JobRequest, StepRequest, begin, cancel, finish, step};
+pub use jobs::{Begun, JobNumber, JobProgress, JobRequest, StepRequest, begin, cancel, finish, result, step};
 pub use knobs::{Slider, Sliders, knobs};
 pub use message::{Message, answer};
 pub use run::{Ran, RunRequest, run};

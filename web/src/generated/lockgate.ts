@@ -666,8 +666,10 @@ job: number, };
 export type JobProgress = {
 /** Number of runs that are made; a fraction for the current one. */
 done: number,
-/** Number of all runs. */
+/** Number of all runs that are known: those that tell the effects of changes follow the others. */
 runs: number,
+/** True if [`result`] returns the result already, without the effects of changes. */
+has_result: boolean,
 /** True if all are made: [`finish`] returns the result. */
 ended: boolean, };
 
@@ -714,6 +716,17 @@ choices: Array<string>,
 lower: string | null,
 /** Value one step above; `None` if there is none. */
 higher: string | null, };
+
+/** A discipline without children. */
+export type Leaf = {
+/** Name of the kind. */
+kind: string,
+/** Family, such as `fair queueing`. */
+family: string,
+/** What it does, in a line. */
+summary: string,
+/** Parameters to begin with, as lines of TOML; empty if the defaults will do. */
+example: string, };
 
 /** Numbers of ports, queues and flows that a sample of a large network leaves out. */
 export type LeftOut = {
@@ -1092,7 +1105,7 @@ waited_count: number,
 /** Sum of their waiting times until then, in seconds. */
 waited_sum_s: number, };
 
-/** Result of runs. Its parts are `summary`, the text of the command's summary.json, and `report`, the data of
+/** Result of runs, with what each change did, as other runs without it tell. Its parts are `summary`, the text of the command's summary.json, and `report`, the data of
  * its report.html ([`ReportData`](lockgate_measure::report::ReportData)). */
 export type Ran = {
 /** Verdict in a line. */
@@ -1204,7 +1217,8 @@ export type RunRequest = {
 scenario: ScenarioRequest,
 /** Seeds, one for each run; 1 by default. */
 seeds?: Array<number>,
-/** Time at which each run is ended, such as `2s`, for a preview; by default the end of the scenario. */
+/** Time at which each run is ended, such as `2s`, for a preview without the effects of changes; by default
+ * the end of the scenario. */
 until?: string, };
 
 /** Verdict of a run, in words and rows. */
@@ -1328,7 +1342,9 @@ is_whole: boolean, };
 /** Knobs of a scenario. */
 export type Sliders = {
 /** Those of the links, then those of the ports and their queues; none of a large network. */
-sliders: Array<Slider>, };
+sliders: Array<Slider>,
+/** Disciplines that a port can have without further queues, by family. */
+leaves: Array<Leaf>, };
 
 /** Means of the parts of the one-way delay, in seconds. */
 export type Split = { queueing: number | null, serialisation: number | null, propagation: number | null, };

@@ -98,8 +98,10 @@ export class Compared {
     try {
       const { value, parts } = await this.#worker.job(
         { compare: request },
-        ({ done, runs }) => {
-          this.#state.textContent = `${significant(done)} of ${runs} runs`;
+        {
+          progress: ({ done, runs }) => {
+            this.#state.textContent = `${significant(done)} of ${runs} runs`;
+          },
         },
         this.#pinned.files,
       );

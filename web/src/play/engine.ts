@@ -9,7 +9,8 @@
  *
  * - `call` answers in milliseconds: check, import, complete, knobs, schema; `decisions` as
  *   long as a run takes. `job` makes runs or a comparison in steps
- *   of some 20 ms, tells their progress in between, and can be overtaken.
+ *   of some 20 ms, tells their progress in between, and can be overtaken. Runs with changes have a result
+ *   early: the runs that tell the effects of the changes follow it.
  * - Every request has a *generation*: that of the text it is about. `client.next()` begins a new one, for an edited
  *   text: older jobs are cancelled, and older answers rejected with `Overtaken`. Requests of one generation do not
  *   disturb each other.
@@ -50,6 +51,7 @@ export interface Calls {
   compare: [CompareRequest, ComparedVariants];
   begin: [JobRequest, Begun];
   step: [StepRequest, JobProgress];
+  result: [JobNumber, Ran];
   finish: [JobNumber, Ran | ComparedVariants];
   cancel: [JobNumber, null];
   import: [ImportRequest, Imported];
@@ -227,6 +229,7 @@ export type ToWorker =
 export type FromWorker =
   | { kind: "answer"; id: number; answer: Answer<unknown> }
   | { kind: "progress"; id: number; progress: JobProgress }
+  | { kind: "early"; id: number; answer: Answer<Ran> }
   | { kind: "failed"; id: number; error: WrittenError };
 
 /** An error, as it passes between threads. */
@@ -267,7 +270,14 @@ export interface Port {
 interface Waiting {
   resolve(answer: Answer<unknown>): void;
   reject(error: Error): void;
-  tell: ((progress: JobProgress) => void) | undefined;
+  tell: Told | undefined;
+}
+
+/** Calls of a job to the page, before its answer. */
+export interface Told {
+  progress?(progress: JobProgress): void;
+  /** Called with the result of runs whose effects of changes are not told yet. */
+  early?(answer: Answer<Ran>): void;
 }
 
 /** The page's end of a worker with an engine. */
@@ -304,17 +314,13 @@ export class Client {
   }
 
   /** Makes runs or a comparison, and calls `tell` with their progress. */
-  async job(
-    request: JobRequest,
-    tell?: (progress: JobProgress) => void,
-    files: Files = {},
-  ): Promise<Answer<Ran | ComparedVariants>> {
+  async job(request: JobRequest, tell?: Told, files: Files = {}): Promise<Answer<Ran | ComparedVariants>> {
     const { generation } = this;
     const post = (id: number) => this.port.postMessage({ kind: "job", id, generation, request, files });
     return (await this.post(post, tell)) as Answer<Ran | ComparedVariants>;
   }
 
-  private post(post: (id: number) => void, tell?: (progress: JobProgress) => void): Promise<Answer<unknown>> {
+  private post(post: (id: number) => void, tell?: Told): Promise<Answer<unknown>> {
     this.lastId += 1;
     const id = this.lastId;
     return new Promise((resolve, reject) => {
@@ -325,10 +331,9 @@ export class Client {
 
   private receive(message: FromWorker): void {
     const waiting = this.waiting.get(message.id);
-    if (message.kind === "progress") {
-      waiting?.tell?.(message.progress);
-      return;
-    }
+    if (message.kind === "progress") waiting?.tell?.progress?.(message.progress);
+    if (message.kind === "early") waiting?.tell?.early?.(message.answer);
+    if (message.kind === "progress" || message.kind === "early") return;
     this.waiting.delete(message.id);
     if (message.kind === "answer") waiting?.resolve(message.answer);
     else waiting?.reject(readError(message.error));

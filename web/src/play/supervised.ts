@@ -1,6 +1,6 @@
 /** A worker with the simulator that is replaced when it is deaf: it computes without an answer for too long. */
-import type { ComparedVariants, JobProgress, JobRequest, Ran } from "../generated/lockgate";
-import { type Answer, type Call, type Calls, Client, type Files, type Port, Trap } from "./engine";
+import type { ComparedVariants, JobRequest, Ran } from "../generated/lockgate";
+import { type Answer, type Call, type Calls, Client, type Files, type Port, type Told, Trap } from "./engine";
 
 /** A worker that can be ended. */
 export interface Ending extends Port {
@@ -40,11 +40,7 @@ export class Supervised {
     return this.#watched((client) => client.call(name, request, files));
   }
 
-  job(
-    request: JobRequest,
-    tell?: (progress: JobProgress) => void,
-    files: Files = {},
-  ): Promise<Answer<Ran | ComparedVariants>> {
+  job(request: JobRequest, tell?: Told, files: Files = {}): Promise<Answer<Ran | ComparedVariants>> {
     return this.#watched((client) => client.job(request, tell, files));
   }
 

@@ -42,12 +42,17 @@ export function serve(scope: Scope): void {
     stay(message.generation);
     const { value: begun } = one.call("begin", message.request, message.files);
     let events = FIRST_EVENTS;
+    let isEarly = true;
     for (;;) {
       const start = performance.now();
       const { value: progress } = one.call("step", { job: begun.job, events });
       const took = performance.now() - start;
       scope.postMessage({ kind: "progress", id: message.id, progress });
       if (progress.ended) break;
+      if (progress.has_result && isEarly) {
+        isEarly = false;
+        scope.postMessage({ kind: "early", id: message.id, answer: one.call("result", { job: begun.job }) });
+      }
       events = Math.round(
         Math.min(Math.max((events * STEP_MS) / Math.max(took, 1), LEAST_EVENTS), MOST_EVENTS),
       );
