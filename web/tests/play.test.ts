@@ -206,6 +206,41 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     expect(await textOf(again)).toBe(exampleOf(FIRST)?.text);
   });
 
+  it("a discipline is chosen onto a port, and dragged, and an undo takes it back", async () => {
+    const page = await open(file());
+    const choice = page.getByLabel("Discipline of home:server");
+    await choice.waitFor();
+    await choice.focus();
+    await choice.selectOption({ label: "fq_pie" });
+    await expect.poll(() => textOf(page)).toMatch(/root = "fq_pie"\nalternatives = \["one-queue", /);
+    const before = exampleOf(FIRST)?.text ?? "";
+    expect((await textOf(page)).match(/#.*/g)).toEqual(before.match(/#.*/g));
+    await sentence(page).toMatch(/✓|holds/);
+    await expect.poll(() => choice.inputValue()).toBe("tree fq_pie");
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("data-plug"))).toBe("home:server");
+    // By the pointer, onto the picture of the port.
+    const port = page.locator(".tree-port", { has: choice });
+    await page.locator(".chip", { hasText: /^codel$/ }).dragTo(port);
+    await expect.poll(() => textOf(page)).toMatch(/root = "codel"/);
+    await expect.poll(() => page.locator(".results.behind").count()).toBe(0);
+    await page.locator(".cm-content").focus();
+    await page.keyboard.press("Control+z");
+    await expect.poll(() => textOf(page)).toMatch(/root = "fq_pie"/);
+    expect(await page.locator("#problems li").count()).toBe(0);
+    expect(await seriousFaults(page)).toEqual([]);
+  });
+
+  it("what a change did follows the run, with the curves without it", async () => {
+    const page = await open(`${file()}#example=bufferbloat`);
+    await figure(page);
+    await type(page, 'at = "30s"', 'at = "6s"');
+    await type(page, 'duration = "60s"', 'duration = "12s"');
+    await expect.poll(() => page.textContent(".facts")).toMatch(/12 s simulated/);
+    const told = () => page.locator("#sentence, .answers .finding").allTextContents();
+    await expect.poll(async () => (await told()).join(" ")).toMatch(/, without it /);
+    expect(await page.locator("#problems li.error").count()).toBe(0);
+  });
+
   it("a script of tc is imported when it is pasted, and what is left out is listed", async () => {
     const page = await open(file());
     await knob(page, "port.home:server.root").waitFor();

@@ -24,6 +24,7 @@ import { Lessons } from "./lesson";
 import { linkOf, readLink } from "./link";
 import { Notice } from "./notice";
 import { readPlace, writtenPlace } from "./place";
+import { changeOf, withDiscipline, withRoot } from "./plug";
 import { messageOf, ProblemList } from "./problems";
 import { Results } from "./results";
 import { type Cause, Runner } from "./runner";
@@ -55,9 +56,13 @@ class Play {
   readonly #compared: Compared;
   readonly #steps: Steps;
   readonly #lessons: Lessons;
-  readonly #trees = new Trees((port) => {
-    void this.#steps.open({ step: null, port });
-    this.#steps.element.scrollIntoView();
+  readonly #trees = new Trees({
+    step: (port) => {
+      void this.#steps.open({ step: null, port });
+      this.#steps.element.scrollIntoView();
+    },
+    choose: (port, root) => this.#rewrite(withRoot(this.#editor.text, port, root)),
+    plug: (port, leaf, roots) => this.#rewrite(withDiscipline(this.#editor.text, port, leaf, roots)),
   });
   readonly #pin = h(
     "button",
@@ -98,8 +103,10 @@ class Play {
     const problems = new ProblemList(this.#editor);
     this.#runner = new Runner(this.results, {
       tell: (found) => problems.tell(found),
-      knobs: ({ sliders }, text) => {
-        if (text === this.#editor.text) this.sliders.show(sliders, text);
+      knobs: ({ sliders, leaves }, text) => {
+        if (text !== this.#editor.text) return;
+        this.sliders.show(sliders, text);
+        this.#trees.offer(leaves, sliders);
       },
       settled: (text) => {
         void this.#address(text);
@@ -251,6 +258,12 @@ class Play {
     // A pointer moves more often than pictures are shown.
     cancelAnimationFrame(this.#frame);
     this.#frame = requestAnimationFrame(() => void this.#run(isFinal ? "set" : "sliding"));
+  }
+
+  /** Shows a text that the picture made of the one before, which an undo brings back, and runs it. */
+  #rewrite(text: string): void {
+    this.#editor.edit(changeOf(this.#editor.text, text));
+    void this.#run("typed");
   }
 
   async #complete(text: string, cursor: number): Promise<Completions | null> {

@@ -201,7 +201,7 @@ export interface Edit {
 
 /** Returns the change that sets the value of a path; without a table for it, one is added at the end. */
 export function edit(text: string, path: string, value: string): Edit {
-  const { values, headers } = new Reader(text).document();
+  const { values } = new Reader(text).document();
   const wanted = segments(path);
   const name = canonical(wanted);
   const found = values.find((place) => canonical(place.path) === name);
@@ -215,23 +215,30 @@ export function edit(text: string, path: string, value: string): Edit {
       insert: bare ? value : found.kind === "text" ? one : written(value),
     };
   }
-  const key = keyOf(wanted.at(-1) as string);
-  const parent = canonical(wanted.slice(0, -1));
-  const table = values.find((place) => place.kind === "table" && canonical(place.path) === parent);
+  const [parent, key] = [wanted.slice(0, -1), wanted.at(-1) as string];
+  const inside = insertion(text, joined(parent), key, written(value));
+  if (inside) return inside;
+  const table = parent.map(keyOf).join(".");
+  const insert = `${text.endsWith("\n") || text === "" ? "" : "\n"}[${table}]\n${keyOf(key)} = ${written(value)}\n`;
+  return { from: text.length, to: text.length, insert };
+}
+
+/** Returns the change that adds a key with a value to a table of the text; null if the text has no such table. */
+export function insertion(text: string, parent: string, name: string, value: string): Edit | null {
+  const { values, headers } = new Reader(text).document();
+  const wanted = canonical(segments(parent));
+  const key = keyOf(name);
+  const table = values.find((place) => place.kind === "table" && canonical(place.path) === wanted);
   if (table) {
     const inside = text.slice(table.from + 1, table.to - 1).trimEnd();
     const at = table.from + 1 + inside.length;
     const before = inside.trim() === "" ? " " : inside.endsWith(",") ? " " : ", ";
-    return { from: at, to: table.to - 1, insert: `${before}${key} = ${written(value)} ` };
+    return { from: at, to: table.to - 1, insert: `${before}${key} = ${value} ` };
   }
-  const header = headers.find((one) => canonical(one.path) === parent);
-  if (!header) {
-    const table = wanted.slice(0, -1).map(keyOf).join(".");
-    const insert = `${text.endsWith("\n") || text === "" ? "" : "\n"}[${table}]\n${key} = ${written(value)}\n`;
-    return { from: text.length, to: text.length, insert };
-  }
+  const header = headers.find((one) => canonical(one.path) === wanted);
+  if (!header) return null;
   const newline = text[header.after - 1] === "\n" ? "" : "\n";
-  return { from: header.after, to: header.after, insert: `${newline}${key} = ${written(value)}\n` };
+  return { from: header.after, to: header.after, insert: `${newline}${key} = ${value}\n` };
 }
 
 /** Returns a text with a path's value set. */
@@ -242,7 +249,8 @@ export function set(text: string, path: string, value: string): string {
 
 const isBare = (value: string): boolean => /^[+-]?\d+(\.\d+)?$|^(true|false)$/.test(value);
 const written = (value: string): string => (isBare(value) ? value : JSON.stringify(value));
-const keyOf = (segment: string): string =>
+/** Writes a segment as a key. */
+export const keyOf = (segment: string): string =>
   /^[A-Za-z0-9_-]+$/.test(segment) ? segment : JSON.stringify(segment);
 
 /** A value that differs between two texts. */
