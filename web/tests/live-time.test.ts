@@ -155,7 +155,8 @@ describe.skipIf(executable === undefined)("what the live page shows", () => {
       .poll(() => page.locator(".ending").innerText())
       .toContain("✗ 1 of 2 missed: f delay p99 40 ms.");
     const card = await page.locator(".ending").innerText();
-    for (const words of ["the <b>fifo</b> at a:b", "runs/two/report.html"]) expect(card).toContain(words);
+    for (const words of ["the <b>fifo</b> at a:b", "runs/two/report.html", "Save the report"])
+      expect(card).toContain(words);
     await expect.poll(() => strip.locator("li").count()).toBe(2);
     expect(await strip.innerText()).toContain("7 ms");
     expect(await strip.locator(".note").textContent()).toBe("1 of 2 hold");

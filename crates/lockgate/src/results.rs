@@ -199,6 +199,12 @@ impl<'a> RunResults<'a> {
         }
     }
 
+    /// Returns the report as a page; `None` without runs.
+    pub fn page(&self) -> Option<String> {
+        let first = self.runs.recordings.first()?;
+        Some(page(&template(), self.report(first)))
+    }
+
     fn report(&self, first: &Recording) -> ReportData {
         let mut report = signed(crate::report::of_runs(self.scenario, self.summary, first), &self.command);
         report.verdict.clone_from(&self.verdict);

@@ -84,6 +84,8 @@ pub struct Hub {
     commands: SyncSender<Command>,
     frames: broadcast::Sender<Frame>,
     kept: Mutex<Kept>,
+    /// Report of the run that has ended.
+    report: Mutex<Option<Arc<str>>>,
     /// Texts that readers follow, in lower case, and until when.
     followed: Mutex<Vec<(String, Instant)>>,
     over: AtomicBool,
@@ -108,6 +110,7 @@ impl Hub {
             commands,
             frames: broadcast::Sender::new(WAITING),
             kept: Mutex::default(),
+            report: Mutex::default(),
             followed: Mutex::default(),
             over: AtomicBool::new(false),
             has_history: AtomicBool::new(true),
@@ -206,11 +209,20 @@ impl Hub {
         self.board.lock().map(|board| board.clone()).unwrap_or_default()
     }
 
-    /// Publishes the verdict of the run, which has ended, and the directory of its results, if there is one.
-    pub fn conclude(&self, verdict: RunVerdict, results: String) {
+    /// Publishes the verdict of the run, which has ended, its report as a page, and the directory of its results,
+    /// if there is one.
+    pub fn conclude(&self, verdict: RunVerdict, report: Option<String>, results: String) {
+        if let (Some(report), Ok(mut kept)) = (report, self.report.lock()) {
+            *kept = Some(report.into());
+        }
         if let Ok(mut board) = self.board.lock() {
             *board = Arc::new(Status { verdict: Some(verdict), results, ..Status::clone(&board) });
         }
+    }
+
+    /// Returns the report of the run as a page, once it has ended.
+    pub fn report(&self) -> Option<Arc<str>> {
+        self.report.lock().ok()?.clone()
     }
 
     /// Sends a command that has no answer. Returns false if the channel is full and the command is dropped.

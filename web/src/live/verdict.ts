@@ -61,7 +61,7 @@ export function endingVerdict(status: Status): HTMLElement[] {
   // The sentence on what holds, which has the sign, is below that on a change.
   const held = verdict.change_first === true ? 1 : 0;
   const colour = verdict.outcome === "missed" ? " bad" : " good";
-  return [
+  const parts = [
     ...[verdict.headline, ...verdict.findings].map((sentence, index) =>
       h(
         "p",
@@ -69,8 +69,8 @@ export function endingVerdict(status: Status): HTMLElement[] {
         `${index === held ? sign : ""}${micro(sentence)}`,
       ),
     ),
-    status.results
-      ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`))
-      : h("p", { class: "note" }, "No results were written: “--out DIR” leaves a report."),
+    status.results ? h("p", {}, "Report: ", h("code", {}, `${status.results}/report.html`)) : null,
+    h("p", {}, h("a", { class: "button", href: "api/report", download: "report.html" }, "Save the report")),
   ];
+  return parts.filter((part) => part !== null);
 }

@@ -53,6 +53,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         ghost: !arguments.no_ghost,
         results,
         save,
+        has_page: arguments.web.is_some(),
         hub: hub.clone(),
         messages_sender,
     };
@@ -93,6 +94,8 @@ struct WatchOutputs<'a> {
     ghost: bool,
     results: Option<ResultsDirectory>,
     save: Option<SavedFile>,
+    /// True if a page is served, which offers the report at the end.
+    has_page: bool,
     hub: Arc<Hub>,
     /// Channel of messages to the view.
     messages_sender: Sender<String>,
@@ -104,11 +107,11 @@ impl WatchOutputs<'_> {
         let mut written = WrittenOutput { exit: Exit::Failed, ..WrittenOutput::default() };
         match run {
             Ok(run) => {
-                match summed_up(&run, self.results, self.seed, self.ghost) {
+                match summed_up(&run, self.results, self.seed, self.ghost, self.has_page) {
                     Ok(summed) => {
                         let directory = summed.directory.as_ref();
                         let results = directory.map_or_else(String::new, |path| path.display().to_string());
-                        self.hub.conclude(summed.summary.verdict(), results);
+                        self.hub.conclude(summed.summary.verdict(), summed.report, results);
                         (written.exit, written.directory) = (summed.exit, summed.directory);
                         written.verdict = verdict::line(&summed.summary, &run.runs);
                         written.ran = Some((summed.summary, run.runs));
@@ -134,6 +137,8 @@ struct SummedUp {
     summary: Summary,
     exit: Exit,
     directory: Option<PathBuf>,
+    /// Its report, for the page.
+    report: Option<String>,
 }
 
 /// Output that a watched run has written.
@@ -302,26 +307,28 @@ fn watched(runs: &Runs) -> Exit {
     }
 }
 
-/// Summarises a watched run, and writes its results if a directory was named.
+/// Summarises a watched run, and writes its results if a directory was named. `has_page`: a page offers its report.
 fn summed_up(
     run: &WatchedRun,
     results: Option<ResultsDirectory>,
     seed: u64,
     ghost: bool,
+    has_page: bool,
 ) -> Result<SummedUp, Failure> {
     let (scenario, runs) = (&run.changed, &run.runs);
     let mut summary = lockgate::summarise(scenario, &runs.recordings)?;
     // The screen belongs to the view.
     let ghosts =
         if ghost { runs::add_effects(scenario, runs, None, true, &mut summary)? } else { Vec::new() };
-    let Some(results) = results else {
-        return Ok(SummedUp { summary, exit: watched(runs), directory: None });
-    };
     let seeds = [Seed(seed)];
     let written = RunResults { ghosts, ..RunResults::new(scenario, &seeds, runs, &summary) };
+    let report = if has_page { written.page() } else { None };
+    let Some(results) = results else {
+        return Ok(SummedUp { summary, exit: watched(runs), directory: None, report });
+    };
     let directory = results::write(results, written)?;
     // Quitting the view is no interruption.
     let interrupted = runs.stopped_early && interrupt::is_requested();
     let exit = if interrupted { Exit::Interrupted } else { ended_whole(runs, verdict::holds(&summary)) };
-    Ok(SummedUp { summary, exit, directory: Some(directory) })
+    Ok(SummedUp { summary, exit, directory: Some(directory), report })
 }

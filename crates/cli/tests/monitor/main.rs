@@ -146,6 +146,10 @@ fn a_session_at_the_knobs_is_a_scenario_that_replays_it() {
     assert_eq!(status, 200, "{answer}");
     watched.until(|state| state["ended"] == json!(true));
     await_results(&session);
+    // The page can save the report, with a directory of results and without.
+    watched.until(|state| state["verdict"].is_object());
+    let (status, report) = watched.get("/api/report");
+    assert!(status == 200 && report.contains("id=\"lockgate-data\" data-encoding"), "{status}");
     watched.interrupt();
     let replay_file = folder.path().join("saved.toml");
     fs::write(&replay_file, saved).expect("written");

@@ -53,6 +53,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/api/stream", get(stream::stream))
         .route("/api/events", get(events))
         .route("/api/scenario", get(scenario))
+        .route("/api/report", get(report))
         .route("/api/tc", get(tc))
         .route("/api/openapi.json", get(openapi))
         .route("/metrics", get(metrics))
@@ -75,15 +76,31 @@ async fn wrong_method() -> Response {
     refuse(StatusCode::METHOD_NOT_ALLOWED, "not by this method", "see /api/openapi.json").into_response()
 }
 
+/// A page that its readers share.
+struct Page(Arc<str>);
+
+impl AsRef<[u8]> for Page {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+fn html(page: Arc<str>) -> Response {
+    parts(StatusCode::OK, "text/html; charset=utf-8", [Bytes::from_owner(Page(page)), Bytes::new()])
+}
+
 async fn page(State(shared): State<Shared>) -> Response {
-    struct Page(Arc<str>);
-    impl AsRef<[u8]> for Page {
-        fn as_ref(&self) -> &[u8] {
-            self.0.as_bytes()
+    html(shared.page.clone())
+}
+
+async fn report(State(shared): State<Shared>) -> Response {
+    match shared.hub.report() {
+        Some(report) => html(report),
+        None => {
+            let wait = "wait for the end of the run; a router and the kernel's queues have none";
+            refuse(StatusCode::NOT_FOUND, "there is no report yet", wait).into_response()
         }
     }
-    let page = Bytes::from_owner(Page(shared.page.clone()));
-    parts(StatusCode::OK, "text/html; charset=utf-8", [page, Bytes::new()])
 }
 
 async fn state(State(shared): State<Shared>) -> Response {

@@ -116,6 +116,7 @@ pub(super) fn document() -> Value {
             "/api/stream": get("Samples as they come: events `samples`, `missed`, `status`", "text/event-stream"),
             "/api/events": get("What happened so far", "application/json"),
             "/api/scenario": get("The scenario that replays this session", "application/toml"),
+            "/api/report": get("The report of the run, once it has ended", "text/html"),
             "/api/tc": get("As `tc -j -s qdisc show` prints it", "application/json"),
             "/api/openapi.json": get("This document", "application/json"),
             "/metrics": get("For Prometheus", "text/plain"),
