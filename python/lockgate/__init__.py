@@ -1,7 +1,7 @@
 """Lockgate: a laboratory for packet scheduling.
 
 Scenarios are read or built, and run in exact simulated time; variants are compared over the same seeds; a run can
-be advanced step by step, observed and changed.
+be advanced step by step, observed and changed. A path is a network whose ends are your program.
 
 >>> import lockgate as lg
 >>> run = lg.demo().run(seed=1)
@@ -27,6 +27,7 @@ from ._errors import (
     VersionError,
 )
 from ._lockgate import __version__
+from ._path import Delivery, Path, PathRun
 from ._plan import Comparison, Difference, Failed, MetricComparison, Plan, Status, compare, sweep
 
 # Not in `__all__`: `from lockgate import *` must not replace the built-in one.
@@ -52,6 +53,7 @@ __all__ = [
     "ArgumentError",
     "B",
     "Comparison",
+    "Delivery",
     "Difference",
     "Distribution",
     "Error",
@@ -65,6 +67,8 @@ __all__ = [
     "MetricComparison",
     "MetricError",
     "Observation",
+    "Path",
+    "PathRun",
     "Plan",
     "PlanError",
     "Point",

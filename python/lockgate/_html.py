@@ -40,7 +40,7 @@ def run_page(run: Run) -> str:
     """Returns the verdict, the delays over time, and a table of the flows."""
     colour = "#009e73" if run.holds else "#d55e00"
     parts = [
-        f"<div><b>{escape(run.scenario.title)}</b><br>",
+        f"<div><b>{escape(run._title)}</b><br>",
         f'<span style="color:{colour}">{escape(run.verdict)}</span><br>',
         f"<small>{escape(run._inner.finding)}</small></div>",
         delays(run),

@@ -33,6 +33,10 @@ class Run:
         """The scenario as it was run: with the changes that `Simulation.set` made, each a `[[change]]`."""
         return self._scenario
 
+    @property
+    def _title(self) -> str:
+        return self._scenario.title
+
     def __len__(self) -> int:
         """Returns the number of runs."""
         return len(self.seeds)
@@ -189,6 +193,22 @@ class Run:
             MetricError: If there is no such series, with those that there are.
         """
         return Table(self._inner.series(_arguments.text("address", address), _arguments.whole("run", run)))
+
+    def write_pcapng(self, file: str | os.PathLike[str], run: int = 0) -> None:
+        """Writes the packets at all queues as a capture for Wireshark; a run with `packets=True` has them.
+
+        Raises:
+            RunError: If the packets were not kept, or the file cannot be written.
+        """
+        self._inner.write_pcapng(_arguments.whole("run", run), _arguments.path("file", file))
+
+    def write_qlog(self, file: str | os.PathLike[str], run: int = 0) -> None:
+        """Writes what happened to the packets at all queues as qlog, beside the logs of QUIC stacks.
+
+        Raises:
+            RunError: If the packets were not kept, or the file cannot be written.
+        """
+        self._inner.write_qlog(_arguments.whole("run", run), _arguments.path("file", file))
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Writes what `lockgate run` writes: `report.html`, `summary.json`, `manifest.json` and more.

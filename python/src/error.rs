@@ -52,9 +52,7 @@ pub(crate) fn library(error: lockgate::Error) -> PyErr {
     use lockgate::Error;
     match error {
         Error::Scenario(found) => problems(&found),
-        Error::Unreadable { .. } | Error::NotText { .. } | Error::Setting { .. } => {
-            exceptions::ScenarioError::new_err((error.to_string(), Vec::<ProblemFields>::new()))
-        }
+        Error::Unreadable { .. } | Error::NotText { .. } | Error::Setting { .. } => scenario(error),
         Error::Metric(error) => metric(&error),
         Error::Estimate { remedy, .. } => {
             exceptions::RunError::new_err(with_help(&error, format!("{remedy}, or allow more by `memory=`")))
@@ -65,6 +63,11 @@ pub(crate) fn library(error: lockgate::Error) -> PyErr {
         )),
         other => exceptions::RunError::new_err(other.to_string()),
     }
+}
+
+/// Returns the exception of a scenario that cannot be used so.
+pub(crate) fn scenario(why: impl std::fmt::Display) -> PyErr {
+    exceptions::ScenarioError::new_err((why.to_string(), Vec::<ProblemFields>::new()))
 }
 
 /// Returns the exception of a metric without a value.

@@ -5,6 +5,7 @@
 //!          '-> Simulation: step, set, observe, finish -> Run
 //!          '-> tune, test -> JSON documents with their tables
 //!          '-> Plan: run on threads; or task by task, run_batch on workers, keep
+//! Path: send, receive, next, set, finish -> Run
 //! ```
 //!
 //! Thin: names, defaults and display are in `python/lockgate/*.py`. Every function that simulates releases
@@ -16,6 +17,7 @@ mod arrays;
 mod error;
 mod interrupt;
 mod packets;
+mod path;
 mod plan;
 mod run;
 mod scenario;
@@ -39,6 +41,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _lockgate {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::path::Path;
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

@@ -1,5 +1,7 @@
 //! Runs of a scenario: one for each seed, with the summary of all.
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -7,8 +9,10 @@ use arrow_array::UInt64Array;
 use lockgate::results::{ResultsDirectory, RunResults};
 use lockgate::units::Instant;
 use lockgate::{Control, Options, Recording, Runs, Seed, Simulation, Summary, verdict};
+use lockgate_export::ExportError;
 use lockgate_measure::metric::{Address, Metric, Observed, Statistic, Subject};
 use lockgate_measure::report::Ghost;
+use lockgate_scenario::Transport;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -144,6 +148,24 @@ impl Run {
     fn runs(&self) -> Runs {
         let recordings = self.recordings.iter().map(|recording| (**recording).clone()).collect();
         Runs { recordings, stopped_early: self.stopped_at.is_some(), ..Runs::default() }
+    }
+
+    /// True if its packets were a program's.
+    fn is_of_a_path(&self) -> bool {
+        self.scenario.flows.iter().any(|flow| matches!(flow.transport, Transport::Outside { .. }))
+    }
+
+    /// Writes a recording to a file.
+    fn write(
+        &self,
+        py: Python<'_>,
+        run: usize,
+        file: PathBuf,
+        write: impl Fn(&Recording, BufWriter<File>) -> Result<(), ExportError> + Send + Sync,
+    ) -> PyResult<()> {
+        let recording = self.recording(run)?;
+        let written = py.detach(|| write(recording, BufWriter::new(File::create(&file)?)));
+        written.map_err(|error| error::run(format_args!("`{}`: {error}", file.display())))
     }
 
     /// Makes the runs once more, with a row of each packet at each port.
@@ -304,6 +326,12 @@ impl Run {
     fn packets(&self, py: Python<'_>, run: usize) -> PyResult<Table> {
         let mut recording = self.recording(run)?;
         if recording.packets.is_none() {
+            if self.is_of_a_path() {
+                return Err(error::run(
+                    "the packets were not kept, and a path cannot be run once more: name `packets=True` when it is \
+                     built",
+                ));
+            }
             if self.with_packets.get().is_none() {
                 let again = self.again(py)?;
                 // Another thread may have made the same ones meanwhile.
@@ -312,6 +340,16 @@ impl Run {
             recording = self.with_packets.get().and_then(|all| all.get(run)).unwrap_or(recording);
         }
         packets::table(recording).map_err(|error| fault(&error))
+    }
+
+    /// Writes the packets of a run that kept them as a capture.
+    fn write_pcapng(&self, py: Python<'_>, run: usize, file: PathBuf) -> PyResult<()> {
+        self.write(py, run, file, |recording, to| lockgate_export::pcapng::packets(recording, to).map(drop))
+    }
+
+    /// Writes what happened to the packets of a run that kept them at its queues, as qlog.
+    fn write_qlog(&self, py: Python<'_>, run: usize, file: PathBuf) -> PyResult<()> {
+        self.write(py, run, file, |recording, to| lockgate_export::qlog::queues(recording, to).map(drop))
     }
 
     /// Returns a time series of a run.
