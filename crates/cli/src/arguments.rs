@@ -185,6 +185,7 @@ no winner. The search is a Gaussian process, of several goals a Parzen estimator
     /// Tests the expectations of scenarios: a line for each file
     #[command(after_help = "Examples:
   lockgate test qos/*.toml
+  lockgate test scenarios/ccwg --by tcp --seeds 1..3
   lockgate test qos/*.toml --seeds 1..10 --junit results.xml --github
   lockgate test home.toml dsl.toml --policy house.toml
   lockgate test qos/*.toml --write-baseline main.json

@@ -335,6 +335,34 @@ fn a_directory_is_tested_whole() {
 }
 
 /// A directory such as `scenarios` may have files that show something and judge nothing.
+/// A table counts the variants of each value over all other variations, and misses are the exit code.
+#[test]
+fn a_table_has_files_by_the_values_of_a_variation() {
+    let folder = folder();
+    let vary = |name: &str, path: &str, values: &str| {
+        format!("[[vary]]\nname = \"{name}\"\npath = \"{path}\"\nvalues = \"{values}\"\n")
+    };
+    let limits = vary("bound", "port.a:b.queue.q.limit", "1kB,50kB");
+    let rates = vary("rate", "link.line.rate", "1mbit,2mbit");
+    let lost = "[[expect]]\nthat = \"flow.one.loss\"\nbelow = \"1%\"\n";
+    fs::write(folder.path().join("qos/two.toml"), [SCENARIO, lost, &limits, &rates].concat())
+        .expect("written");
+    let table = lockgate(folder.path(), &["test", "qos", "--by", "bound", "--seeds", "1..2"]);
+    let (said, complained) = (text(&table.stdout), text(&table.stderr));
+    assert_eq!(table.status.code(), Some(3), "{said}{complained}");
+    let line = |name: &str| -> Vec<String> {
+        let line = said.lines().find(|line| line.trim_start().starts_with(name));
+        let line = line.unwrap_or_else(|| panic!("no line {name}: {said}"));
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(line("scenario"), ["scenario", "1kB", "50kB"]);
+    let counts = line("two");
+    assert!(counts[1] != "4/4" && counts[1].ends_with("/4") && counts[2] == "4/4", "{said}");
+    assert!(said.contains("line.toml: left out: it has no `[[vary]]` called `bound`"), "{said}");
+    let one = lockgate(folder.path(), &["test", "qos/line.toml", "--by", "bound"]);
+    assert_eq!(one.status.code(), Some(2), "{}", text(&one.stderr));
+}
+
 #[test]
 fn a_file_that_expects_nothing_is_left_out_of_a_directory_alone() {
     let folder = folder();

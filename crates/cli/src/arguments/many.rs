@@ -7,7 +7,7 @@ use lockgate_experiment::MOST_TASKS;
 use lockgate_measure::comparison::Practical;
 
 /// Settings and limits of runs that are made at the same time.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunLimits {
     /// Sets a value of all runs first; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
@@ -48,6 +48,20 @@ pub(crate) struct Variations {
     /// Prints no progress and no warnings
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl Variations {
+    /// Returns the variations that a file has itself, over these seeds.
+    pub(crate) fn of_file(seeds: &str, limits: &RunLimits) -> Self {
+        Self {
+            vary: Vec::new(),
+            vary_together: Vec::new(),
+            seeds: seeds.to_owned(),
+            show: Vec::new(),
+            limits: limits.clone(),
+            quiet: false,
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -242,6 +256,14 @@ pub(crate) struct Test {
     /// Seeds of every file, as a range or a list; expectations are judged by all runs
     #[arg(long, default_value = "1", value_name = "SEEDS")]
     pub(crate) seeds: String,
+    /// Runs each value of the files' `[[vary]]` of this name, and prints a table: files by values, and how many
+    /// expectations hold
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["policy", "junit", "github", "baseline", "write_baseline", "json"]
+    )]
+    pub(crate) by: Option<String>,
     /// Writes a document for `JUnit` readers to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,

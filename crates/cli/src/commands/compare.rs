@@ -7,7 +7,7 @@ use lockgate_experiment::{Row, Task, run_tasks};
 use lockgate_measure::report::page;
 use lockgate_measure::verdict::Wait;
 
-use crate::arguments::Compare;
+use crate::arguments::{Compare, Variations};
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::plans;
@@ -17,7 +17,7 @@ use crate::results::{self, ResultsDirectory};
 use crate::{interrupt, runs, terminal};
 
 /// Limit on the variants: each is a row of the table.
-const MOST_VARIANTS: usize = 10_000;
+pub(super) const MOST_VARIANTS: usize = 10_000;
 
 pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
@@ -39,7 +39,9 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
     check_memory(planned.memory, arguments.variations.limits.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));
     interrupt::listen();
-    let Some(made) = make(&planned, arguments, curves.as_ref())? else { return Ok(Exit::Interrupted) };
+    let Some(made) = make(&planned, &arguments.variations, curves.as_ref())? else {
+        return Ok(Exit::Interrupted);
+    };
     let (rows, waits): (Vec<Row>, Vec<Option<Wait>>) = made.into_iter().unzip();
     let compared = Compared::new(&planned.plan, &planned.title, &variants, &rows, base)
         .expecting(&planned.base.expects)
@@ -70,13 +72,13 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
 }
 
 /// Makes the runs of a plan, in the order of the tasks. Returns `None` if it was interrupted.
-fn make(
+pub(super) fn make(
     planned: &Planned,
-    arguments: &Compare,
+    variations: &Variations,
     curves: Option<&Curves>,
 ) -> Result<Option<Vec<RunValues>>, Failure> {
     let tasks = planned.plan.tasks()?;
-    let bar = plans::progress(tasks.len(), arguments.variations.quiet);
+    let bar = plans::progress(tasks.len(), variations.quiet);
     let one = |task: &Task| {
         let metrics = &planned.plan.metrics;
         let Some(recording) = planned.source().record(task, metrics, &interrupt::is_requested)? else {
@@ -86,7 +88,7 @@ fn make(
         bar.inc(1);
         Ok::<_, lockgate::Error>(Some(values))
     };
-    let made = on_threads(arguments.variations.limits.jobs, || run_tasks(&tasks, one));
+    let made = on_threads(variations.limits.jobs, || run_tasks(&tasks, one));
     bar.finish_and_clear();
     let made: Vec<Option<RunValues>> = made?;
     let done = made.iter().flatten().count();

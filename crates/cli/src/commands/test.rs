@@ -1,5 +1,6 @@
 //! `lockgate test`: the expectations of several scenarios, for continuous integration.
 
+mod by;
 mod files;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ struct Gate {
 type Refusal = (String, Failure);
 
 pub(crate) fn test(arguments: &Test) -> Result<Exit, Failure> {
+    if let Some(name) = &arguments.by {
+        return by::by(arguments, name);
+    }
     check_distinct(&[("--junit", &arguments.junit), ("--write-baseline", &arguments.write_baseline)])?;
     let start = |file: Option<&Path>, form, option| {
         file.map(|file| OutputFile::start(file, form, option)).transpose()

@@ -37,6 +37,16 @@ pub fn configs(transport: TransportConfig) -> (ClientConfig, ServerConfig) {
 
 /// Sends `bytes` bytes from the first end to the second. Returns when all are read.
 pub fn transfer(path: &mut Path, bytes: usize, transport: TransportConfig) -> Transferred {
+    transfer_until(path, bytes, Instant::NEVER, transport)
+}
+
+/// Sends `bytes` bytes from the first end to the second. Returns when all are read, or at `end`.
+pub fn transfer_until(
+    path: &mut Path,
+    bytes: usize,
+    end: Instant,
+    transport: TransportConfig,
+) -> Transferred {
     let (client, server) = configs(transport);
     let start = StdInstant::now();
     let [a, b] = path.ends();
@@ -64,13 +74,16 @@ pub fn transfer(path: &mut Path, bytes: usize, transport: TransportConfig) -> Tr
             break;
         }
         let until = peers[0].next().min(peers[1].next());
-        now = until.max(now);
+        now = until.max(now).min(end);
         if let Some(delivery) = path.receive(now).expect("time goes forwards") {
             now = delivery.at;
             seen.marks += u64::from(delivery.ecn.is_marked());
             seen.arrivals.push((delivery.sent, delivery.end, delivery.length, delivery.at));
             let peer = if delivery.end == a { &mut peers[0] } else { &mut peers[1] };
             peer.handle(path, &delivery);
+        }
+        if now >= end {
+            break;
         }
         assert!(now < Instant::NEVER, "neither timer nor packet: the transfer stands still at {read} bytes");
     }

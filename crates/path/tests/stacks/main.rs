@@ -5,6 +5,7 @@
     reason = "the figures are wanted; examples show what users write"
 )]
 
+mod ccwg_over_quinn;
 #[path = "../../examples/stacks/download.rs"]
 mod download;
 #[path = "../../examples/stacks/quinn.rs"]

@@ -1,0 +1,117 @@
+//! Table of the expectations that hold, scenarios by the values of a variation that all of them have.
+
+use std::path::Path;
+
+use lockgate::plans::{Compared, RunValues};
+use lockgate_experiment::Row;
+use lockgate_measure::report::{Cell, Comparison};
+
+use super::files::{Files, Found};
+use crate::arguments::{Test, Variations};
+use crate::commands::compare::{MOST_VARIANTS, make};
+use crate::exit::{Exit, Failure};
+use crate::output::say;
+use crate::{interrupt, plans, runs, terminal};
+
+/// Expectations of the variants with one value: how many hold, and of how many.
+struct Held {
+    value: String,
+    hold: usize,
+    of: usize,
+}
+
+/// Compares the variants of each file, and prints one table: files by the values of the variation `name`.
+pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
+    let Files { found, mut left_out, .. } = Files::of(&arguments.files, false);
+    let mut rows: Vec<(String, Vec<Held>)> = Vec::new();
+    interrupt::listen();
+    for Found { file, fault, directory } in found {
+        let shown = file.display().to_string();
+        if let Some(why) = fault {
+            return Err(Failure::run(
+                format!("cannot test `{shown}`: {why}"),
+                "name scenarios, or a directory of them",
+            ));
+        }
+        match judged(arguments, &file, name)? {
+            None if interrupt::is_requested() => return Ok(Exit::Interrupted),
+            None if directory.is_some() => left_out.push(lockgate::plans::test::LeftOut {
+                file: shown,
+                why: format!("it has no `[[vary]]` called `{name}`, or expects nothing"),
+            }),
+            None => {
+                return Err(Failure::usage(
+                    format!("`{shown}` has no `[[vary]]` called `{name}`, or expects nothing"),
+                    "`name = \"…\"` in a `[[vary]]` names a variation",
+                ));
+            }
+            Some(values) => {
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                rows.push((stem, values));
+            }
+        }
+    }
+    terminal::comparison(&table(name, &rows));
+    for one in &left_out {
+        say!("- {}: left out: {}", terminal::visible(&one.file), one.why);
+    }
+    let holds = rows.iter().flat_map(|(_, values)| values).all(|value| value.hold == value.of);
+    Ok(if holds { Exit::Ok } else { Exit::ExpectMissed })
+}
+
+/// Runs all variants of a file and counts the expectations by the value of a variation. Returns `None`
+/// without this variation, without expectations, or if it was interrupted.
+fn judged(arguments: &Test, file: &Path, name: &str) -> Result<Option<Vec<Held>>, Failure> {
+    let variations = Variations::of_file(&arguments.seeds, &arguments.limits);
+    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
+    if base.expects.is_empty() {
+        return Ok(None);
+    }
+    let Some(column) = base.vary.iter().position(|vary| vary.name == name) else { return Ok(None) };
+    let planned = plans::plan(file, &variations, Some(MOST_VARIANTS))?;
+    let variants = planned.plan.variants()?;
+    let count = variants.len() * planned.plan.seeds.len();
+    let limit = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    plans::check_memory(planned.memory, arguments.limits.jobs, count, limit)?;
+    let Some(made) = make(&planned, &variations, None)? else { return Ok(None) };
+    let rows: Vec<Row> = made.into_iter().map(|(row, _): RunValues| row).collect();
+    let compared =
+        Compared::new(&planned.plan, &planned.title, &variants, &rows, None).expecting(&planned.base.expects);
+    let mut values: Vec<Held> = Vec::new();
+    for (variant, laws) in variants.iter().zip(&compared.judged) {
+        let value = &variant.values[column];
+        let at = values.iter().position(|known| known.value == *value).unwrap_or_else(|| {
+            values.push(Held { value: value.clone(), hold: 0, of: 0 });
+            values.len() - 1
+        });
+        values[at].hold += laws.iter().filter(|law| law.holds).count();
+        values[at].of += laws.len();
+    }
+    Ok(Some(values).filter(|values| values.iter().any(|value| value.of > 0)))
+}
+
+/// Returns the table: a row a file, a column a value.
+fn table(name: &str, rows: &[(String, Vec<Held>)]) -> Comparison {
+    let mut values: Vec<&str> = Vec::new();
+    for value in rows.iter().flat_map(|(_, values)| values) {
+        if !values.contains(&value.value.as_str()) {
+            values.push(&value.value);
+        }
+    }
+    let cell = |of: &[Held], value: &str| match of.iter().find(|held| held.value == value) {
+        Some(Held { hold, of, .. }) => Cell::Text(format!("{hold}/{of}")),
+        None => Cell::Text("-".to_owned()),
+    };
+    let row = |(file, held): &(String, Vec<Held>)| {
+        let first = Cell::Text(file.clone());
+        core::iter::once(first).chain(values.iter().map(|value| cell(held, value))).collect()
+    };
+    let columns = core::iter::once("scenario").chain(values.iter().copied()).map(str::to_owned);
+    Comparison {
+        title: format!("expectations that hold, by {name}"),
+        columns: columns.collect(),
+        addresses: vec![String::new(); values.len() + 1],
+        rows: rows.iter().map(row).collect(),
+        note: String::new(),
+    }
+}
