@@ -267,6 +267,13 @@ class PortMetrics(Measured):
         return self._value("rate")
 
     @property
+    def capacity(self) -> float | None:
+        """Mean rate that the link could have carried in the window: of a trace, or of a rate that changes; of
+        a port with a rate of its own below that of its link, the mean of this rate (RFC 5136 section 2.3),
+        in bits per second."""
+        return self._value("capacity")
+
+    @property
     def requests_met(self) -> float | None:
         """Of the device ring's requests for a packet in the window, those that the scheduler answered with
         one, from 0 to 1."""

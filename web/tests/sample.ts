@@ -179,6 +179,7 @@ export function runOf(
 
 const portSummary = (rate_bps: number, queues: Record<string, QueueSummary>) => ({
   rate_bps,
+  capacity_bps: rate_bps,
   utilisation: 0.987,
   requests_met_ratio: null,
   requests_contended_ratio: null,

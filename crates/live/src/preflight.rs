@@ -2,8 +2,9 @@
 
 use core::net::IpAddr;
 
+use lockgate_engine::units::Probability;
 use lockgate_scenario::tcp::InitialSequence;
-use lockgate_scenario::{Application, Scenario, TcpModel, Transport};
+use lockgate_scenario::{Application, Link, Scenario, TcpModel, Transport};
 
 use crate::failure::Failure;
 use crate::network::{GATEWAY_4, GATEWAY_6};
@@ -26,6 +27,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
             what: format!("the rate of port `{}` is stepped in simulations only", port.name),
             help: "simulate it (leave `--live` out), or give the port a `rate` and leave `autorate` out"
                 .to_owned(),
+        });
+    }
+    let doubles = |link: &&Link| link.conditions.iter().flatten().any(|of| of.duplicate > Probability::ZERO);
+    if let Some(link) = scenario.links.iter().find(doubles) {
+        return Err(Failure::Unsuited {
+            what: format!("link `{}` delivers packets twice, in simulations only", link.name),
+            help: "simulate it (leave `--live` out), or leave `duplicate` out".to_owned(),
         });
     }
     for flow in &scenario.flows {

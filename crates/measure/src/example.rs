@@ -59,6 +59,7 @@ fn setup(seed: u64) -> Setup {
             name: "home:server".into(),
             rate: Rate::from_bits(8_000),
             delay: Duration::from_millis(10),
+            line: None,
         }],
         keep_packets: true,
         ..Setup::default()

@@ -282,6 +282,10 @@ pub struct TcpSummary {
 pub struct PortSummary {
     /// Rate of its link at the start of the run, in bits per second.
     pub rate_bps: f64,
+    /// Mean rate at which its link could have carried frames in the window, in bits per second: of a trace,
+    /// of a rate that changed, or a smaller rate of the port's own.
+    #[serde(default)]
+    pub capacity_bps: Option<f64>,
     /// Fraction of the link's capacity in the window that was used.
     pub utilisation: Option<f64>,
     /// Fraction of its device ring's requests in the window that got a packet; `null` without a ring.

@@ -12,7 +12,7 @@ use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 
 use crate::failure::Failure;
 use crate::hops::Hops;
-use crate::link::{Link, LinkSetup, TraceCursor, Transmitter};
+use crate::link::{LineState, Link, LinkSetup, TraceCursor, Transmitter};
 use crate::router::Router;
 use crate::source::{HostClock, Source, SourceSetup};
 
@@ -49,6 +49,12 @@ pub(crate) fn build_link(
         delay: link.delay(model.direction),
         overhead: link.overhead,
         loss: link.loss(model.direction),
+        line: LineState::new(
+            link.path[model.direction].clone(),
+            link.conditions[model.direction].clone(),
+            seed,
+            &format!("{}/{}", link.name, model.direction),
+        ),
     };
     let random = Random::stream(seed, &format!("link/{}/{}/loss", link.name, model.direction));
     Ok(Link::new(port, setup, far, random, record))

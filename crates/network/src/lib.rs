@@ -60,7 +60,7 @@ pub use failure::Failure;
 pub use hops::{Hop, Hops, NextHop};
 pub use link::Link;
 pub use network_core::{Arrival, Handover, NetworkCore, Part, Passage, Renewal, Runtime, Tap};
-pub use paths::{path, propagation};
+pub use paths::{line_of, path, propagation};
 pub use router::Router;
 pub use run_setup::{flow_setups, observed_parts};
 pub use source::{HostClock, Source};

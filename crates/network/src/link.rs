@@ -14,6 +14,7 @@
 //! occupy the line once the rate is high again, and no line ever carries more than its rate. A packet whose
 //! last bit is on the line arrives at its unchanged time.
 
+mod conditions;
 mod transmitter;
 
 use std::collections::VecDeque;
@@ -32,6 +33,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
 use lockgate_measure::recording::{Line, PortRecord};
 
 use crate::hops::{Hop, Hops};
+pub(crate) use conditions::LineState;
 use transmitter::Serialiser;
 pub(crate) use transmitter::{TraceCursor, Transmitter};
 
@@ -45,6 +47,8 @@ struct Flying {
     /// decided without loading the header again.
     hop: Hop,
     rest: VecDeque<Behind>,
+    /// Number of packets at the end that arrive after the newest: it has overtaken them.
+    overtaken: usize,
 }
 
 /// Index, behind the first packet in flight, of the one whose header is prefetched: a long link has more of
@@ -63,7 +67,7 @@ struct Behind {
 
 impl Flying {
     const fn new() -> Self {
-        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, rest: VecDeque::new() }
+        Self { next: Instant::NEVER, first: None, hop: Hop::HOME, rest: VecDeque::new(), overtaken: 0 }
     }
 
     #[inline(always)]
@@ -83,6 +87,38 @@ impl Flying {
         self.rest.push_back(Behind { arrival: arrival.max(last), hop, packet });
     }
 
+    /// Inserts a packet where its arrival is, behind those of the same time.
+    #[inline(never)]
+    fn insert(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
+        if self.first.is_some() && arrival < self.next {
+            let Some(first) = self.first.replace(packet) else { return };
+            let arrival = core::mem::replace(&mut self.next, arrival);
+            let hop = core::mem::replace(&mut self.hop, hop);
+            self.rest.push_front(Behind { arrival, hop, packet: first });
+            self.overtaken = self.rest.len();
+        } else if self.first.is_none() {
+            self.push(arrival, packet, hop);
+            self.overtaken = 0;
+        } else {
+            let place = self.rest.partition_point(|behind| behind.arrival <= arrival);
+            self.overtaken = self.rest.len() - place;
+            self.rest.insert(place, Behind { arrival, hop, packet });
+        }
+    }
+
+    /// Inserts the copy of a packet; the newest packet stays the one that was transmitted last.
+    fn insert_copy(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
+        // The copy arrives behind its original.
+        let overtaken = self.overtaken + 1;
+        self.insert(arrival, hop, packet);
+        self.overtaken = overtaken;
+    }
+
+    /// Returns the index of the newest packet in `rest`; `None` if it is the first one, or has arrived.
+    fn newest_index(&self) -> Option<usize> {
+        self.rest.len().checked_sub(1 + self.overtaken)
+    }
+
     /// Moves the arrival of the newest packet by `new_end - old_end`, but not before the packet ahead of it.
     fn move_newest(&mut self, old_end: Instant, new_end: Instant) {
         let moved = |arrival: Instant| {
@@ -92,24 +128,31 @@ impl Flying {
                 arrival - old_end.since(new_end)
             }
         };
-        let before = match self.rest.len() {
-            0 | 1 => self.next,
-            behind => self.rest[behind - 2].arrival,
+        let Some(newest) = self.newest_index() else {
+            // Moved no further than the next one, so that the order stays.
+            if self.first.is_some() && self.overtaken <= self.rest.len() {
+                let after = self.rest.front().map_or(Instant::NEVER, |behind| behind.arrival);
+                self.next = moved(self.next).min(after);
+            }
+            return;
         };
-        match self.rest.back_mut() {
-            Some(Behind { arrival, .. }) => *arrival = moved(*arrival).max(before),
-            None if self.first.is_some() => self.next = moved(self.next),
-            None => {}
+        let before = newest.checked_sub(1).map_or(self.next, |before| self.rest[before].arrival);
+        let after = self.rest.get(newest + 1).map_or(Instant::NEVER, |behind| behind.arrival);
+        if let Some(Behind { arrival, .. }) = self.rest.get_mut(newest) {
+            *arrival = moved(*arrival).max(before).min(after);
         }
     }
 
     /// Returns the arrival of the newest packet; never if there is none.
     fn newest_arrival(&self) -> Instant {
-        self.rest.back().map_or(self.next, |behind| behind.arrival)
+        self.newest_index().map_or(self.next, |newest| self.rest[newest].arrival)
     }
 
     fn newest(&self) -> Option<&Packet> {
-        self.rest.back().map(|behind| &behind.packet).or(self.first.as_ref())
+        match self.newest_index() {
+            Some(newest) => self.rest.get(newest).map(|behind| &behind.packet),
+            None => self.first.as_ref(),
+        }
     }
 
     #[inline(always)]
@@ -145,8 +188,13 @@ pub struct Link {
     free_at: Instant,
     serialiser: Serialiser,
     delay: Duration,
-    /// True without trace, overhead and loss: one test on the hot path instead of three.
+    /// True without trace, overhead, loss and conditions: one test on the hot path instead of
+    /// four.
     plain: bool,
+    /// True if packets in flight may be in another order than they were transmitted.
+    reorders: bool,
+    /// Arrival of the copy of the newest packet, until it is in flight.
+    pub(crate) copy: Option<Instant>,
     /// Next hops at its far end.
     pub(crate) far: Hops,
     /// Packet that the link itself lost, until it is recorded.
@@ -165,6 +213,8 @@ pub struct Link {
     overhead: FrameOverhead,
     loss: Probability,
     random: Random,
+    /// State of what it does to packets besides, if anything.
+    line: Option<Box<LineState>>,
 }
 
 /// Transmission properties of a link.
@@ -173,6 +223,7 @@ pub(crate) struct LinkSetup {
     pub(crate) delay: Duration,
     pub(crate) overhead: FrameOverhead,
     pub(crate) loss: Probability,
+    pub(crate) line: Option<Box<LineState>>,
 }
 
 impl Link {
@@ -194,10 +245,13 @@ impl Link {
             overhead_bits: 0,
             record,
             plain: false,
+            reorders: setup.line.as_ref().is_some_and(|line| line.reorders()),
+            copy: None,
             trace,
             overhead: setup.overhead,
             loss: setup.loss,
             random,
+            line: setup.line,
         };
         link.record.learn_queues(&link.port);
         link.refresh_fast_path();
@@ -217,6 +271,7 @@ impl Link {
             delay: Duration::ZERO,
             overhead: FrameOverhead::default(),
             loss: Probability::ZERO,
+            line: None,
         };
         Ok(Self::new(Port::new(root, random()), setup, Hops::default(), random(), record))
     }
@@ -229,7 +284,8 @@ impl Link {
 
     fn refresh_fast_path(&mut self) {
         let own = self.own_pace().is_none_or(|own| own.overhead.is_none());
-        self.plain = own && self.trace.is_none() && self.overhead.is_none() && self.loss == Probability::ZERO;
+        let is_simple = self.trace.is_none() && self.line.is_none() && self.loss == Probability::ZERO;
+        self.plain = own && is_simple && self.overhead.is_none();
     }
 
     /// Returns the port's own rate, if it is what limits the port: utilisation is that of it then.
@@ -272,9 +328,10 @@ impl Link {
             return;
         }
         // In bit-picoseconds, rounded up to a picosecond, so that no bit is transmitted in no time.
-        let left = u128::from(self.free_at.since(now).as_picos()) * u128::from(old);
+        let begun = self.line.as_ref().map_or(now, |line| line.begun.max(now));
+        let left = u128::from(self.free_at.since(begun).as_picos()) * u128::from(old);
         let left = u64::try_from(left.div_ceil(u128::from(rate.as_bits()))).unwrap_or(u64::MAX);
-        let (old_end, new_end) = (self.free_at, now + Duration::from_picos(left));
+        let (old_end, new_end) = (self.free_at, begun + Duration::from_picos(left));
         if self.lost_end == old_end {
             self.lost_end = new_end;
         } else {
@@ -302,13 +359,14 @@ impl Link {
     }
 
     fn line(&self, now: Instant) -> Line {
-        let left = self.free_at.since(now);
+        let begun = self.line.as_ref().map_or(now, |line| line.begun.max(now));
+        let left = self.free_at.since(begun);
         let unsent_bits = match (&self.trace, self.own_pace().and_then(|own| own.rate)) {
             (_, Some(own)) => self.port.owed(now).as_secs_f64() * own.as_bits() as f64,
             // On a trace, a packet is transmitted with the opportunity that carries its last byte.
-            (Some(_), None) if self.is_busy(now) => {
-                self.newest().map_or(0.0, |packet| self.overhead.on_link(packet.bytes()).0 as f64 * 8.0)
-            }
+            (Some(trace), None) if self.is_busy(now) => self.newest().map_or(0.0, |packet| {
+                trace.unsent_bits(self.overhead.on_link(packet.bytes()), begun, self.free_at)
+            }),
             (Some(_), None) => 0.0,
             (None, None) => left.as_secs_f64() * self.serialiser.rate as f64,
         };
@@ -345,10 +403,10 @@ impl Link {
         self.flying.next.min(self.wake)
     }
 
-    /// True if something must be recorded: a drop, or a lost packet.
+    /// True if something must be recorded: a drop, a lost packet, or one that arrives twice.
     #[inline(always)]
     pub fn has_unrecorded(&self) -> bool {
-        self.port.has_drops() | self.lost.is_some()
+        self.port.has_drops() | self.lost.is_some() | self.copy.is_some()
     }
 
     /// True if the port must be polled now.
@@ -436,7 +494,16 @@ impl Link {
     /// Puts a started packet in flight to `hop`.
     #[inline(always)]
     pub(crate) fn fly(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
-        self.flying.push(arrival, packet, hop);
+        if self.reorders {
+            self.flying.insert(arrival, hop, packet);
+        } else {
+            self.flying.push(arrival, packet, hop);
+        }
+    }
+
+    /// Puts the copy of the newest packet in flight to `hop`.
+    pub(crate) fn fly_copy(&mut self, arrival: Instant, hop: Hop, packet: Packet) {
+        self.flying.insert_copy(arrival, hop, packet);
     }
 
     /// Transmits a packet. Returns it with its arrival time, unless the link loses it.
@@ -465,19 +532,31 @@ impl Link {
     #[inline(never)]
     fn start_slow(&mut self, packet: Packet, bytes: Bytes, now: Instant) -> Option<(Instant, Packet)> {
         let charged = if self.overhead.is_none() { bytes } else { self.overhead.on_link(bytes) };
+        let begun = self.line.as_mut().map_or(now, |line| line.begin(charged, now));
         let end = match &mut self.trace {
-            Some(cursor) => cursor.end(charged, now),
-            None => now + self.serialiser.time_for(charged),
+            Some(cursor) => cursor.end(charged, begun),
+            None => begun + self.serialiser.time_for(charged),
         };
         self.occupy(end);
         let charged = self.own_pace().map_or(charged, |own| own.overhead.on_link(bytes));
         self.overhead_bits += (charged.0.cast_signed() - bytes.0.cast_signed()) * 8;
-        if self.loss > Probability::ZERO && self.is_lost() {
+        let mut is_lost = self.loss > Probability::ZERO && self.is_lost();
+        let mut arrival = end + self.delay;
+        if let Some(line) = &mut self.line {
+            let fate = line.fate(end);
+            is_lost |= fate.is_lost;
+            if !is_lost {
+                let late = arrival + fate.delay;
+                arrival = if fate.skips { end } else { line.in_order(late) };
+                self.copy = line.is_doubled().then_some(arrival);
+            }
+        }
+        if is_lost {
             self.lost_end = end;
             self.lost = Some(packet);
             return None;
         }
-        Some((end + self.delay, packet))
+        Some((arrival, packet))
     }
 
     /// Checks the port's account: packets sent by the root equal those transmitted plus those in the ring.

@@ -63,6 +63,12 @@ pub trait Runtime {
         None
     }
 
+    /// Returns the reference of a copy of a packet's payload, for a link that delivers a packet twice; `None`
+    /// if there can be no copy.
+    fn copy_payload(&mut self, _: &Packet) -> Option<u64> {
+        None
+    }
+
     /// Frees the data that a packet's payload refers to. The packet has left the network.
     fn release(&mut self, packet: &Packet);
 }

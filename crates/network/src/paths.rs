@@ -20,3 +20,21 @@ pub fn propagation(scenario: &Scenario, delay: impl Fn(usize) -> Duration) -> Ve
         .map(|flow| path(scenario, flow).fold(Duration::ZERO, |sum, port| sum + delay(port)))
         .collect()
 }
+
+/// Returns the port of the line that a port is shaped for, on the path of a flow that passes both: that of
+/// the given link, behind the port or before it, or else the slowest behind it.
+pub fn line_of(scenario: &Scenario, port: usize, link: Option<usize>) -> Option<usize> {
+    let rate = |port: &usize| {
+        let model = &scenario.ports[*port];
+        scenario.links[model.link].mean_rate(model.direction)
+    };
+    let on_path = |flow: usize| {
+        let ports: Vec<usize> = path(scenario, flow).collect();
+        let place = ports.iter().position(|other| *other == port)?;
+        match link {
+            Some(link) => ports.into_iter().find(|port| scenario.ports[*port].link == link),
+            None => ports[place + 1..].iter().copied().min_by_key(rate),
+        }
+    };
+    (0..scenario.flows.len()).find_map(on_path)
+}

@@ -11,6 +11,7 @@ use lockgate_scenario::model::{Flow, PortModel, Scenario, Transport};
 use lockgate_scenario::{Application, TcpModel};
 
 use crate::files::file_bins;
+use crate::paths::line_of;
 
 /// Returns the setup of a run with these flows.
 pub(crate) fn run_setup(scenario: &Scenario, mode: Mode, seed: Seed, flows: Vec<FlowSetup>) -> Setup {
@@ -110,10 +111,12 @@ fn request_kind(flow: &Flow, answers: Option<usize>) -> Option<RequestKind> {
 
 /// Returns the setup of each port.
 fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
-    let setup = |port: &PortModel| {
+    let setup = |(index, port): (usize, &PortModel)| {
         let link = &scenario.links[port.link];
         let (rate, delay) = (port.rate(link), link.delay(port.direction));
-        PortSetup { name: port.name.clone(), rate, delay }
+        let line = port.autorate.as_ref().and_then(|autorate| line_of(scenario, index, autorate.line));
+        let line = line.map(|line| scenario.ports[line].name.clone());
+        PortSetup { name: port.name.clone(), rate, delay, line }
     };
-    scenario.ports.iter().map(setup).collect()
+    scenario.ports.iter().enumerate().map(setup).collect()
 }

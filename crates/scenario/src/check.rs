@@ -10,6 +10,7 @@
 pub(crate) mod alerts;
 mod autorate;
 pub(crate) mod changes;
+mod conditions;
 mod envelope;
 pub(crate) mod expects;
 mod files;

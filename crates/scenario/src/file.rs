@@ -24,6 +24,7 @@ use serde::de::{self, Deserializer};
 
 use crate::application::{Codec, Ftp, Pages};
 use crate::directions::Directions;
+use crate::line_conditions::{ConditionsTable, LossBurstsTable, SlotsTable};
 use crate::line_law::LineLaw;
 use crate::tcp::{Congestion, EcnKey, InitialSequence};
 use crate::values::{
@@ -170,9 +171,52 @@ pub(crate) struct LinkTable {
     pub(crate) framing: Option<Framing>,
     /// Recorded delivery opportunities instead of a rate: a file for both directions, or
     /// `{ up = "…", down = "…" }`, where up is from the first node of `between` to the second. In place of a
-    /// file, the law of a [generated line](#line): `{ up = { law = "leo", rate = "20mbit" } }`.
+    /// file, the law of a [generated line](#line): `{ up = { law = "leo", rate = "20mbit" } }`. A table (CSV)
+    /// has capacity, delay and loss: its first line names its columns, `time` and any of `rate`, `delay` and
+    /// `loss`, and each value has its unit (`100ms,9mbit,48ms,0.5%`), or the name of its column ends in one
+    /// (`time_s rate_mbps delay_ms loss_percent`). Its delay and loss come on top of those of the link.
     #[serde(default)]
     pub(crate) trace: Option<TraceFiles>,
+    /// [Losses in bursts](#loss_bursts), besides `loss`.
+    #[serde(default)]
+    pub(crate) loss_bursts: Option<LossBurstsTable>,
+    /// Delay of each packet besides `delay`: a time or a law, such as `{ distribution = "uniform", min =
+    /// "0s", max = "8ms" }`. It counts as a part of the transmission, not as waiting in a queue.
+    #[serde(default)]
+    pub(crate) jitter: Option<LawConfig<Duration>>,
+    /// If false, packets may overtake each other, as their jitter has it; true by default.
+    #[serde(default)]
+    pub(crate) keep_order: Option<bool>,
+    /// Probability that a packet arrives twice; the copy takes nothing of the rate.
+    #[serde(default)]
+    pub(crate) duplicate: Option<Probability>,
+    /// Probability that a packet overtakes those on their way: it skips the delay.
+    #[serde(default)]
+    pub(crate) reorder: Option<Probability>,
+    /// [Slots](#slots) in which packets may start.
+    #[serde(default)]
+    pub(crate) slots: Option<SlotsTable>,
+    /// [Keys of the direction](#direction) from the first node of `between` to the second, in place of those
+    /// beside it.
+    #[serde(default)]
+    pub(crate) up: Option<ConditionsTable>,
+    /// [Keys of the direction](#direction) from the second node to the first.
+    #[serde(default)]
+    pub(crate) down: Option<ConditionsTable>,
+}
+
+impl LinkTable {
+    /// Returns the conditions of both directions.
+    pub(crate) fn conditions(&self) -> ConditionsTable {
+        ConditionsTable {
+            loss_bursts: self.loss_bursts.clone(),
+            jitter: self.jitter.clone(),
+            keep_order: self.keep_order,
+            duplicate: self.duplicate,
+            reorder: self.reorder,
+            slots: self.slots.clone(),
+        }
+    }
 }
 
 /// The traces of a link's two directions.

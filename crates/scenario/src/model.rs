@@ -8,10 +8,12 @@
 //!
 //! Nodes, links and flows are in the order of the file; changes in the order of their time.
 
+mod conditions;
 mod flow;
 mod network;
 mod scenario;
 
+pub use self::conditions::{Conditions, LossBursts, Slots};
 pub use self::flow::{Flow, Transport};
 pub use self::network::{Autorate, BackDirection, Link, NodeModel, PortModel, Service};
 pub use self::scenario::{Record, Scenario};

@@ -122,6 +122,17 @@ impl<'a, 'i> TableLocation<'a, 'i> {
         found.map_or_else(|| self.value(key), Spanned::span)
     }
 
+    /// Returns the position of `key` in the table at `path`, or of as much of the way as there is.
+    pub(crate) fn at(&self, path: &[&str], key: &str) -> Span {
+        let (mut table, mut span) = (Some(self.table), self.header.clone());
+        for key in path.iter().copied().chain([key]) {
+            let Some(value) = table.and_then(|table| table.get(key)) else { break };
+            span = value.span();
+            table = value.get_ref().as_table();
+        }
+        span
+    }
+
     pub(crate) fn has(&self, key: &str) -> bool {
         self.table.contains_key(key)
     }

@@ -15,6 +15,7 @@ use crate::file::{
     AutorateTable, BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable, LinkTable, MatchTable,
     NodeClock, NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top, VaryTable,
 };
+use crate::line_conditions::{ConditionsTable, LossBurstsTable, SlotsTable};
 use crate::line_law::LineLaw;
 use crate::reference::{Parameter, parameters};
 
@@ -75,6 +76,9 @@ pub fn tables() -> Vec<TableReference> {
         table::<ServiceTable>("service", "[node.NAME.service]", ""),
         table::<LinkTable>("link", "[link.NAME]", ""),
         table::<LineLaw>("line", "trace = { up = { … } } of a link", ""),
+        table::<ConditionsTable>("direction", "[link.NAME.up] and [link.NAME.down]", ""),
+        table::<LossBurstsTable>("loss_bursts", "[link.NAME.loss_bursts]", ""),
+        table::<SlotsTable>("slots", "[link.NAME.slots]", ""),
         table::<PortTable>("port", "[port.\"a:b\"]", PORT_NOTES),
         autorate,
         table::<QueueTable>("queue", "[port.\"a:b\".queue.NAME]", QUEUE_NOTES),

@@ -616,6 +616,35 @@ fn lines_that_cannot_be_generated() {
 }
 
 #[test]
+fn lines_whose_conditions_cannot_hold() {
+    let line = |keys: &str, expected: &[Expected]| {
+        swap("rate = \"10mbit\"", &format!("rate = \"10mbit\"\n{keys}"), expected);
+    };
+    line(
+        "slots = { every = \"10ms\", gap = \"10ms\" }",
+        &[(8, 33, "a gap of `10ms` leaves nothing", "shorter than `every`")],
+    );
+    line("up.slots = { every = \"0s\" }", &[(8, 22, "slots of `0s` are too short", "at least `1us`")]);
+    line(
+        "slots = { every = \"9ms\", up_to = \"3ms\" }",
+        &[(8, 34, "`3ms` is less than `every`", "make it longer")],
+    );
+    line(
+        "loss_bursts = { begin = 0.1, end = 0 }",
+        &[(8, 36, "never becomes good", "give `end` a probability")],
+    );
+    line(
+        "jitter = { distribution = \"uniform\", min = \"2ms\" }",
+        &[(8, 10, "`max` of `jitter` is missing", "a jitter is a time")],
+    );
+    swap(
+        "rate = \"10mbit\"",
+        "trace = \"bare.txt\"",
+        &[(7, 9, "`bare.txt` is not a link trace", "`time_s rate_mbps`")],
+    );
+}
+
+#[test]
 fn texts_that_are_no_toml() {
     swap("\"10mbit\"", "10mbit", &[(7, 8, "`10mbit` needs quotes", "write `\"10mbit\"`")]);
     swap("[link.wan]", "[link.wan", &[(5, 10, "header of a table does not end", "`]`")]);

@@ -5,7 +5,7 @@ use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::PortChange;
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_measure::recording::Event;
-use lockgate_network::{Failure, Tap, path};
+use lockgate_network::{Failure, Tap, line_of};
 use lockgate_scenario::model::{Autorate, Scenario};
 
 use crate::network::Network;
@@ -66,7 +66,7 @@ impl Controllers {
             is_applied: !autorate.observe_only,
             applied: autorate.bounds.start,
             overhead: scenario.ports[*port].pace.overhead,
-            line: line_behind(scenario, *port, autorate.line),
+            line: line_of(scenario, *port, autorate.line),
             offered_before: 0.0,
             marked: Mark { at: Instant::ZERO, rate: autorate.bounds.start, why: Why::Start },
         };
@@ -133,22 +133,4 @@ impl Driver {
         let before = self.marked.rate.as_bits();
         now.since(self.marked.at) >= MARK_AFTER && rate.as_bits().abs_diff(before) > before / MARK_PART
     }
-}
-
-/// Returns the port of the line behind a port: that of the given link, or of the slowest, on the path of a
-/// flow that passes both.
-fn line_behind(scenario: &Scenario, port: usize, link: Option<usize>) -> Option<usize> {
-    let behind = |flow: usize| {
-        let ports: Vec<usize> = path(scenario, flow).collect();
-        let place = ports.iter().position(|other| *other == port)?;
-        Some(ports[place + 1..].to_vec())
-    };
-    let rate = |port: &usize| {
-        let model = &scenario.ports[*port];
-        scenario.links[model.link].mean_rate(model.direction)
-    };
-    (0..scenario.flows.len()).filter_map(behind).find_map(|ports| match link {
-        Some(link) => ports.into_iter().find(|port| scenario.ports[*port].link == link),
-        None => ports.into_iter().min_by_key(rate),
-    })
 }

@@ -69,7 +69,15 @@ impl Cut {
     pub(crate) fn to_split(scenario: &Scenario) -> Option<Self> {
         let keeps_rows = scenario.record.packets || scenario.record.capture;
         let steps_rates = scenario.ports.iter().any(|port| port.autorate.is_some());
-        if keeps_rows || steps_rates || filters_acks(scenario) || !scenario.changes.is_empty() {
+        // Copies and packets that overtake others may arrive before the delay that the parts count on.
+        let is_conditioned =
+            scenario.links.iter().any(|link| link.is_conditioned(0) || link.is_conditioned(1));
+        if keeps_rows
+            || steps_rates
+            || is_conditioned
+            || filters_acks(scenario)
+            || !scenario.changes.is_empty()
+        {
             None
         } else {
             Self::of(scenario)

@@ -124,6 +124,13 @@ impl Runtime for Schedule {
         self.hosts.passage(packet)
     }
 
+    fn copy_payload(&mut self, packet: &Packet) -> Option<u64> {
+        if self.is_outside(packet) {
+            return self.outside.copy_payload(packet);
+        }
+        if packet.tcp_flags != 0 { self.hosts.copy_payload(packet) } else { Some(packet.payload) }
+    }
+
     #[inline(always)]
     fn release(&mut self, packet: &Packet) {
         if self.is_outside(packet) {

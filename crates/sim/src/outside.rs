@@ -198,6 +198,15 @@ impl Outside {
         Some(SegmentFields { acknowledgement, window: u32::MAX, ..SegmentFields::default() })
     }
 
+    /// Keeps a copy of a packet's contents. Returns its slot.
+    #[cold]
+    pub(crate) fn copy_payload(&mut self, packet: &Packet) -> Option<u64> {
+        let Carried { fields, acknowledgement, tag, data } = self.carried(packet)?;
+        let copy =
+            Carried { fields: *fields, acknowledgement: *acknowledgement, tag: *tag, data: data.clone() };
+        Some(self.keep(copy))
+    }
+
     /// Frees the contents of a lost packet.
     pub(crate) fn release(&mut self, packet: &Packet) {
         self.lost = Some(packet.payload);

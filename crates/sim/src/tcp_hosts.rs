@@ -143,6 +143,13 @@ impl TcpHosts {
         }
     }
 
+    /// Keeps a copy of the segment that `packet` carries. Returns its slot.
+    #[cold]
+    pub(crate) fn copy_payload(&mut self, packet: &Packet) -> Option<u64> {
+        let segment = *self.segments.get(packet.payload)?;
+        Some(self.segments.keep(segment))
+    }
+
     /// Returns the acknowledgement of the segment that `packet` carries; `None` if it carries none.
     pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<classify::Acknowledgement> {
         let segment = (packet.tcp_flags != 0).then(|| self.segments.get(packet.payload))??;

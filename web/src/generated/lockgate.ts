@@ -881,7 +881,11 @@ export type PortData = {
 /** Name. */
 name: string,
 /** Queues, parents before children; without those that are recorded briefly. */
-queues: Array<QueueData>, };
+queues: Array<QueueData>,
+/** Rates over time; absent if they are the same all the time. */
+rates?: RateSeriesData | null,
+/** Name of the port of the line behind, if a controller steps the rate of this one for it. */
+line?: string | null, };
 
 /** One port, which is one direction of a link. */
 export type PortSample = {
@@ -919,6 +923,9 @@ queues: Array<[string, Array<Knob>]>, };
 export type PortSummary = {
 /** Rate of its link at the start of the run, in bits per second. */
 rate_bps: number,
+/** Mean rate at which its link could have carried frames in the window, in bits per second: of a trace, of
+ * a rate that changed, or a smaller rate of the port's own. */
+capacity_bps: number | null,
 /** Fraction of the link's capacity in the window that was used. */
 utilisation: number | null,
 /** Fraction of its device ring's requests in the window that got a packet; `null` without a ring. */
@@ -1118,6 +1125,15 @@ stopped_early: boolean,
 packet_hops: number,
 /** Warnings of the scenario. */
 warnings: Array<ProblemData>, };
+
+/** Rates of a port over time; columns of equal length, means of each interval. */
+export type RateSeriesData = {
+/** End of each interval. */
+time_s: Array<number>,
+/** Rate of the port, its own or that of its link; empty if it never changed. */
+rate_bps: Array<number>,
+/** Rate that a trace allowed; empty without a trace. */
+capacity_bps: Array<number>, };
 
 /** Part of a sentence: words, or a quantity. */
 export type ReasonPart = string | StateQuantity;

@@ -48,6 +48,7 @@ export const METRICS: readonly (readonly [name: string, about: string, unit: str
   ["inside_packets", "flow", "packets"],
   ["utilisation", "port", "ratio"],
   ["rate", "port", "bit/s"],
+  ["capacity", "port", "bit/s"],
   ["requests_met", "port", "ratio"],
   ["requests_contended", "port", "ratio"],
   ["sojourn", "queue", "s"],

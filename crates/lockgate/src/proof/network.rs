@@ -139,6 +139,10 @@ impl Builder<'_> {
         if link.trace[port.direction].is_some() {
             queues.nodes[0].kind = Kind::Unbounded("a recorded trace instead of a rate".to_owned());
         }
+        if link.is_conditioned(port.direction) {
+            let why = "a line whose delay, losses or slots are random or recorded".to_owned();
+            queues.nodes[0].kind = Kind::Unbounded(why);
+        }
         if port.autorate.as_ref().is_some_and(|autorate| !autorate.observe_only) {
             queues.nodes[0].kind = Kind::Unbounded("a controller of its rate".to_owned());
         }

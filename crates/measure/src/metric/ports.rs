@@ -7,7 +7,7 @@ use super::{Metric, Unit};
 use crate::recording::PortRecord;
 
 /// Metrics of ports, then of queues, in the order of `summary.json`.
-pub(super) const PORTS: [Metric; 16] = [
+pub(super) const PORTS: [Metric; 17] = [
     Metric {
         name: "utilisation",
         unit: Unit::Ratio,
@@ -32,6 +32,19 @@ pub(super) const PORTS: [Metric; 16] = [
         values: None,
         over_members: None,
         parts: false,
+    },
+    Metric {
+        name: "capacity",
+        unit: Unit::BitsPerSecond,
+        better: None,
+        source: "RFC 5136 section 2.3",
+        definition: "mean rate that the link could have carried in the window: of a trace, or of a rate that \
+             changes; of a port with a rate of its own below that of its link, the mean of this rate",
+        read: Read::Port(Of::Value(|port| seen(port.capacity_bps))),
+        series: &[],
+        values: None,
+        over_members: None,
+        parts: true,
     },
     Metric {
         name: "requests_met",

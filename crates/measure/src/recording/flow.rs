@@ -117,17 +117,21 @@ struct Sampled {
     lost_packets: u64,
 }
 
-/// Divisions of the window: of a flow in a run that is changed, or of which a part is judged.
+/// Divisions of the window: of a flow in a run that is changed, or of which a part is judged. And the copies
+/// of its packets, which few flows have.
 #[derive(Clone, Debug, PartialEq)]
 struct Divisions {
     /// Times between changes; none if nothing changed.
     phases: Vec<FlowPhase>,
     /// Parts of the run, each with a record of its own.
     parts: Vec<FlowPart>,
+    /// Copies that links made of its packets.
+    duplicated: Tally,
 }
 
 impl Empty for Divisions {
-    const EMPTY: &'static Self = &Self { phases: Vec::new(), parts: Vec::new() };
+    const EMPTY: &'static Self =
+        &Self { phases: Vec::new(), parts: Vec::new(), duplicated: Tally { packets: 0, bytes: Bytes::ZERO } };
 }
 
 /// Observations of one flow. The fields that each packet touches come first, in one cache line.
@@ -287,6 +291,19 @@ impl FlowRecord {
         if let Some(watched) = &mut self.watched {
             watched.record(owd);
         }
+    }
+
+    /// Records the copy that a link made of a packet; `sent` is the time at which the source sent the packet.
+    #[cold]
+    #[inline(never)]
+    pub fn on_duplicated(&mut self, sent: Instant, bytes: Bytes) {
+        for part in self.parts_mut() {
+            part.on_duplicated(sent, bytes);
+        }
+        if sent < self.warmup {
+            count(&mut self.early.duplicated, bytes);
+        }
+        count(&mut self.divisions.duplicated, bytes);
     }
 
     /// Records a lost packet; `sent` is the time at which the source sent it.
@@ -564,6 +581,7 @@ impl FlowRecord {
     pub fn totals(&self, window: Window) -> Totals {
         let whole = Totals {
             sent: self.sent.tally(),
+            duplicated: self.divisions.duplicated,
             received: self.received.tally(),
             lost: self.lost,
             inside: self.inside,

@@ -28,6 +28,8 @@ pub struct PortSetup {
     pub rate: Rate,
     /// Propagation delay of its link at the start.
     pub delay: Duration,
+    /// Name of the port of the line behind, if a controller steps the rate of this one for it.
+    pub line: Option<String>,
 }
 
 /// State of a link's line at one instant; the driver reads it when it samples a port.
@@ -83,6 +85,8 @@ pub struct PortRecord {
     ends: Vec<Instant>,
     /// Rate of the link over time: start and rate.
     rates: Vec<(Instant, Rate)>,
+    /// Bits that the line could have carried since the start, at each of `ends`; empty if it has a rate.
+    offered: Vec<f64>,
     /// State of the line at the end of the warm-up, and at the last sample.
     line: [Line; 2],
     /// Outcome of the device ring's requests: at the last sample, and at the last one not later than the
@@ -114,6 +118,7 @@ impl PortRecord {
             queues: Vec::new(),
             ends: Vec::new(),
             rates: vec![(Instant::ZERO, setup.rate)],
+            offered: Vec::new(),
             line: [Line::default(); 2],
             requests: [Requests::default(); 2],
             parts: Vec::new(),

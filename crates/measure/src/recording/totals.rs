@@ -12,6 +12,8 @@ use crate::lazy::Empty;
 pub struct Totals {
     /// Sent by the source.
     pub sent: Tally,
+    /// Copies that links made of them.
+    pub duplicated: Tally,
     /// Received by the receiver.
     pub received: Tally,
     /// Lost.
@@ -23,7 +25,7 @@ pub struct Totals {
 impl Empty for Totals {
     const EMPTY: &'static Self = {
         let none = Tally { packets: 0, bytes: Bytes::ZERO };
-        &Self { sent: none, received: none, lost: none, inside: none }
+        &Self { sent: none, duplicated: none, received: none, lost: none, inside: none }
     };
 }
 
@@ -35,6 +37,7 @@ impl Totals {
         };
         Self {
             sent: less(self.sent, early.sent),
+            duplicated: less(self.duplicated, early.duplicated),
             received: less(self.received, early.received),
             lost: less(self.lost, early.lost),
             inside: less(self.inside, early.inside),
@@ -42,14 +45,16 @@ impl Totals {
     }
 
     pub(super) fn balance(&self, flow: &str, window: Window) -> Result<(), Imbalance> {
-        let (sent, received, lost, inside) = (self.sent, self.received, self.lost, self.inside);
+        let (sent, duplicated) = (self.sent, self.duplicated);
+        let (received, lost, inside) = (self.received, self.lost, self.inside);
         let check = |unit, count: fn(Tally) -> u64| {
             let counted = [count(received), count(lost), count(inside)];
-            if count(sent) == counted.iter().sum::<u64>() {
+            let (sent, duplicated) = (count(sent), count(duplicated));
+            if sent + duplicated == counted.iter().sum::<u64>() {
                 return Ok(());
             }
             let [received, lost, inside] = counted;
-            Err(Imbalance { flow: flow.into(), window, unit, sent: count(sent), received, lost, inside })
+            Err(Imbalance { flow: flow.into(), window, unit, sent, duplicated, received, lost, inside })
         };
         check("packets", |tally| tally.packets)?;
         check("bytes", |tally| tally.bytes.0)
@@ -77,7 +82,7 @@ impl fmt::Display for Window {
 /// The error of a flow whose packets are not accounted for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "flow `{flow}` does not balance {window}: {sent} {unit} sent, but {received} received + {lost} lost + \
+    "flow `{flow}` does not balance {window}: {sent} {unit} sent + {duplicated} duplicated, but {received} received + {lost} lost + \
      {inside} inside"
 )]
 pub struct Imbalance {
@@ -89,6 +94,8 @@ pub struct Imbalance {
     pub unit: &'static str,
     /// Sent.
     pub sent: u64,
+    /// Copies that links made.
+    pub duplicated: u64,
     /// Received.
     pub received: u64,
     /// Lost.

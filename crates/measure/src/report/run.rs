@@ -175,6 +175,25 @@ pub struct PortData {
     pub name: String,
     /// Queues, parents before children; without those that are recorded briefly.
     pub queues: Vec<QueueData>,
+    /// Rates over time; absent if they are the same all the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rates: Option<RateSeriesData>,
+    /// Name of the port of the line behind, if a controller steps the rate of this one for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<String>,
+}
+
+/// Rates of a port over time; columns of equal length, means of each interval.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+#[allow(missing_docs, reason = "the fields are the document's keys, named with their units")]
+pub struct RateSeriesData {
+    /// End of each interval.
+    pub time_s: Vec<f64>,
+    /// Rate of the port, its own or that of its link; empty if it never changed.
+    pub rate_bps: Vec<f64>,
+    /// Rate that a trace allowed; empty without a trace.
+    pub capacity_bps: Vec<f64>,
 }
 
 /// Data of a queue over time; its results are in the summary.
@@ -378,7 +397,16 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
             },
         }
     };
+    let (rate, capacity) = (record.rate_series(), record.capacity_series());
+    let column = |of: Option<Vec<f64>>| of.map(|rates| shorts(&rates)).unwrap_or_default();
+    let rates = (rate.is_some() || capacity.is_some()).then(|| RateSeriesData {
+        time_s: time_s.clone(),
+        rate_bps: column(rate),
+        capacity_bps: column(capacity),
+    });
     PortData {
+        rates,
+        line: record.setup.line.clone(),
         name: record.setup.name.clone(),
         queues: record
             .queues()

@@ -227,6 +227,7 @@ fn port(record: &PortRecord, end: Instant) -> PortSummary {
         requests_met_ratio: ratio(requests.met as f64, requests.made as f64),
         requests_contended_ratio: ratio(requests.contended as f64, requests.met as f64),
         rate_bps: record.setup.rate.as_bits() as f64,
+        capacity_bps: record.capacity(end).and_then(finite),
         utilisation: record.utilisation(end).and_then(finite),
         queues: queues.collect(),
     }

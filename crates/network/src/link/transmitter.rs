@@ -57,7 +57,7 @@ impl Serialiser {
     }
 }
 
-/// Position of a link in its trace of delivery opportunities.
+/// Position of a link in its trace: of delivery opportunities, or of steps of a rate, which need no position.
 pub(crate) struct TraceCursor {
     trace: Arc<LinkTrace>,
     /// Index of the current opportunity, counted through all repetitions of the trace.
@@ -75,6 +75,9 @@ impl TraceCursor {
     /// pass unused while nothing waits.
     #[inline(never)]
     pub(super) fn end(&mut self, bytes: Bytes, now: Instant) -> Instant {
+        if let Some(rates) = self.trace.rates() {
+            return rates.end(bytes, now);
+        }
         if self.time(self.index) < now {
             self.index = self.first_from(now);
             self.left = OPPORTUNITY_BYTES.0;
@@ -96,8 +99,20 @@ impl TraceCursor {
         Instant::ZERO + self.trace.period() * (index / count) + Duration::from_millis(u64::from(within))
     }
 
-    /// Returns the bits of all opportunities before `now`.
+    /// Returns the bits of a packet, as the line charges them, that are not on the line at `now`: all of one
+    /// that waits for its last opportunity.
+    pub(super) fn unsent_bits(&self, charged: Bytes, now: Instant, end: Instant) -> f64 {
+        match self.trace.rates() {
+            Some(rates) => rates.bits_before(end) - rates.bits_before(now),
+            None => charged.0 as f64 * 8.0,
+        }
+    }
+
+    /// Returns the bits that the line could have carried before `now`.
     pub(super) fn offered_bits(&self, now: Instant) -> f64 {
+        if let Some(rates) = self.trace.rates() {
+            return rates.bits_before(now);
+        }
         (u128::from(self.first_from(now)) * u128::from(OPPORTUNITY_BYTES.0) * 8) as f64
     }
 

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use lockgate_engine::packet::{FlowId, Packet};
+use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::units::Instant;
 use lockgate_measure::monitor;
 use lockgate_measure::recording::{Loss, PacketRow};
@@ -39,7 +39,8 @@ impl<R: Runtime> NetworkCore<R> {
         }
     }
 
-    /// Records the link's drops, a lost packet, and the row of a packet whose transmission started.
+    /// Records the link's drops, a lost packet or the copy of one, and the row of a packet whose transmission
+    /// started.
     #[cold]
     #[inline(never)]
     pub(super) fn record_link(&mut self, index: usize, started: bool, now: Instant) {
@@ -58,6 +59,23 @@ impl<R: Runtime> NetworkCore<R> {
         if let Some(packet) = lost {
             self.lose(packet, Loss::Link);
         }
+        if let Some(arrival) = self.links[index].copy.take() {
+            self.copy_newest(index, arrival);
+        }
+    }
+
+    /// Puts a copy of the newest packet on a link in flight as well: one packet more of its flow.
+    fn copy_newest(&mut self, index: usize, arrival: Instant) {
+        let link = &mut self.links[index];
+        let Some(newest) = link.newest() else { return };
+        let Some(payload) = self.runtime.copy_payload(newest) else { return };
+        let copy = self.pool.take(Header { payload, ..**newest });
+        let record = self.runtime.record_of(copy.flow);
+        self.recording.flow(FlowId(record as u32)).on_duplicated(copy.sent, copy.bytes());
+        let hop = link.far.of(copy.flow);
+        link.fly_copy(arrival, hop, copy);
+        let next = link.next();
+        self.runtime.set_link(index, next);
     }
 
     /// Records the port's drops. Returns their number.

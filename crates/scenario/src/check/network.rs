@@ -12,6 +12,7 @@ use super::{Checker, Entry};
 use crate::diagnostic::Problem;
 use crate::directions::Directions;
 use crate::file::{LinkTable, NodeClock, NodeTable, ServiceTable, TraceFiles, TraceSource};
+use crate::line_table::{LineTable, PathTrace};
 use crate::model::{BackDirection, Link, NodeModel, Service};
 use crate::routes::Routes;
 use crate::table_reader::TableLocation;
@@ -27,6 +28,15 @@ const PATTERN: Duration = Duration::from_millis(1000);
 const DEFAULT_TICK: Duration = Duration::from_millis(4);
 const SHORTEST_TICK: Duration = Duration::from_micros(1);
 const LONGEST_TICK: Duration = Duration::from_secs(1);
+
+/// One direction of a recorded or generated line, as far as it could be read.
+#[derive(Clone, Default)]
+struct TracedLine {
+    capacity: Option<Arc<LinkTrace>>,
+    path: Option<Arc<PathTrace>>,
+    /// True if it replaces the rate of the link, also if it could not be read.
+    gives_rate: bool,
+}
 
 /// The network, as far as it could be read.
 #[derive(Default)]
@@ -165,7 +175,8 @@ impl Checker<'_> {
         let noted = self.problems.len();
         let table = self.whole::<LinkTable>(place)?;
         let ends = self.ends(&table, place, network);
-        let traces = table.trace.as_ref().map_or([None, None], |files| self.traces(files, place));
+        let traces = table.trace.as_ref().map_or_else(Default::default, |files| self.traces(files, place));
+        let conditions = self.conditions(&table, place);
         let rate = self.link_rate(&table, place, &traces);
         let LinkTable { overhead, mpu, framing, .. } = table;
         let of_line = |line: PacketOverhead| line.on(LinkHeader::Ethernet);
@@ -183,7 +194,9 @@ impl Checker<'_> {
             loss: table.loss.up,
             back: (!is_same).then_some(back),
             overhead: overhead?,
-            trace: traces,
+            trace: traces.each_ref().map(|line| line.capacity.clone()),
+            path: traces.map(|line| line.path),
+            conditions,
         };
         (self.problems.len() == noted).then_some(link)
     }
@@ -270,44 +283,47 @@ impl Checker<'_> {
         Some(ends)
     }
 
-    fn traces(&mut self, files: &TraceFiles, place: TableLocation<'_, '_>) -> [Option<Arc<LinkTrace>>; 2] {
+    fn traces(&mut self, files: &TraceFiles, place: TableLocation<'_, '_>) -> [TracedLine; 2] {
         let same = files.up == files.down;
-        let up = files.up.as_ref().and_then(|source| self.trace(source, ("up", place)));
+        let up = files.up.as_ref().map(|source| self.trace(source, ("up", place))).unwrap_or_default();
         if same {
             return [up.clone(), up];
         }
-        [up, files.down.as_ref().and_then(|source| self.trace(source, ("down", place)))]
+        [up, files.down.as_ref().map(|source| self.trace(source, ("down", place))).unwrap_or_default()]
     }
 
-    fn trace(
-        &mut self,
-        source: &TraceSource,
-        (key, place): (&str, TableLocation<'_, '_>),
-    ) -> Option<Arc<LinkTrace>> {
+    fn trace(&mut self, source: &TraceSource, (key, place): (&str, TableLocation<'_, '_>)) -> TracedLine {
+        let unread = TracedLine { gives_rate: true, ..TracedLine::default() };
         let span = place.inner("trace", key);
         let file = match source {
             TraceSource::File(file) => file,
             TraceSource::Law(law) => {
-                let Some((field, range)) = law.unfit() else { return Some(Arc::new(law.generate())) };
+                let Some((field, range)) = law.unfit() else {
+                    return TracedLine { capacity: Some(Arc::new(law.generate())), ..unread };
+                };
                 let traces = place.table.get("trace").and_then(|value| value.get_ref().as_table());
                 let own = traces.and_then(|traces| traces.get(key)?.get_ref().as_table()?.get(field));
                 let span = own.map_or(span, toml::Spanned::span);
                 self.note(
                     Problem::new(span, format!("`{field}` of the line is out of its range")).help(range),
                 );
-                return None;
+                return unread;
             }
         };
-        let bytes = self.load(file, span.clone())?;
-        match LinkTrace::read(&bytes) {
-            Ok(trace) => Some(Arc::new(trace)),
+        let Some(bytes) = self.load(file, span.clone()) else { return unread };
+        match LineTable::read(&bytes) {
+            Ok(line) => TracedLine {
+                gives_rate: line.capacity.is_some(),
+                capacity: line.capacity.map(Arc::new),
+                path: line.path.map(Arc::new),
+            },
             Err(error) => {
                 let problem = Problem::new(
                     span,
                     format!("`{}` is not a link trace", crate::table_reader::shorten(file)),
                 );
                 self.note(problem.help(error.to_string()));
-                None
+                unread
             }
         }
     }
@@ -317,9 +333,9 @@ impl Checker<'_> {
         &mut self,
         table: &LinkTable,
         place: TableLocation<'_, '_>,
-        traces: &[Option<Arc<LinkTrace>>; 2],
+        traces: &[TracedLine; 2],
     ) -> Option<Directions<Rate>> {
-        let asked = table.trace.as_ref().map(|files| [files.up.is_some(), files.down.is_some()]);
+        let asked = table.trace.as_ref().map(|_| traces.each_ref().map(|line| line.gives_rate));
         let both = asked == Some([true, true]);
         let keys = self.cache.table_keys.of::<LinkTable>();
         let said = |key: &str| place.has(key) || place.misspells(key, &keys);
@@ -341,7 +357,7 @@ impl Checker<'_> {
             Some(rate) => Some(rate),
             // Given, but wrong or misspelt: noted already.
             None if said("rate") || (said("trace") && table.trace.is_none()) => None,
-            None if both => traces[0].as_ref().map(|trace| {
+            None if both => traces[0].capacity.as_ref().map(|trace| {
                 let rate = trace.mean_rate();
                 Directions { up: rate, down: rate }
             }),

@@ -10,6 +10,8 @@ use lockgate_engine::pacing::Pace;
 use lockgate_engine::ring::RingConfig;
 use lockgate_engine::units::{Bytes, Duration, Limit, Probability, Rate};
 
+use super::Conditions;
+use crate::line_table::PathTrace;
 use crate::trace::LinkTrace;
 use crate::tree::QueueTree;
 
@@ -61,8 +63,12 @@ pub struct Link {
     pub back: Option<BackDirection>,
     /// Overhead of a frame.
     pub overhead: FrameOverhead,
-    /// Delivery opportunities instead of the rate, from `ends[0]` to `ends[1]` and back.
+    /// Capacity over time instead of the rate, from `ends[0]` to `ends[1]` and back.
     pub trace: [Option<Arc<LinkTrace>>; 2],
+    /// Delay and loss over time besides its own, from `ends[0]` to `ends[1]` and back.
+    pub path: [Option<Arc<PathTrace>>; 2],
+    /// Effects of each direction on packets besides their transmission.
+    pub conditions: [Option<Arc<Conditions>>; 2],
 }
 
 /// Properties of a link from its second node to its first.
@@ -91,6 +97,11 @@ impl Link {
     /// Returns the mean rate of a direction: that of its trace, if it has one.
     pub fn mean_rate(&self, direction: usize) -> Rate {
         self.trace[direction].as_ref().map_or_else(|| self.rate(direction), |trace| trace.mean_rate())
+    }
+
+    /// Returns whether a direction does more to packets than to transmit, delay and lose them at random.
+    pub fn is_conditioned(&self, direction: usize) -> bool {
+        self.path[direction].is_some() || self.conditions[direction].is_some()
     }
 
     /// Returns the propagation delay of a direction.

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
+use lockgate_engine::units::{Bytes, Duration, Instant, Probability, Rate};
+use lockgate_scenario::model::Conditions;
 use lockgate_scenario::{Action, Application, Bound, Congestion, Criterion, Ecn, Expected, Transport};
+use lockgate_traffic::Law;
 
 use crate::support::{BASE, example, files, scenario, with};
 
@@ -127,6 +129,27 @@ fn links_charge_and_traces_replace_their_rate() {
     assert_eq!(spare.trace[0].as_ref().map(|trace| trace.times_ms().to_vec()), Some(vec![0, 3, 3, 10]));
     assert!(spare.trace[1].is_some());
     assert_eq!(spare.rate, Rate::from_bits(4 * 1504 * 8 * 100));
+}
+
+#[test]
+fn directions_have_conditions_of_their_own() {
+    let text = DIAMOND.replace(
+        "[link.spare]",
+        "[link.spare]\njitter = \"3ms\"\nduplicate = \"1%\"\ndown = { duplicate = 0, keep_order = false }\n\
+         up.slots = { every = \"15s\", packets = \"5p\" }",
+    );
+    let scenario = scenario(&text);
+    let [up, down] = scenario.links[2].conditions.each_ref().map(|of| of.as_ref().expect("conditions"));
+    assert!(up.duplicate > Probability::ZERO && down.duplicate == Probability::ZERO);
+    assert!(up.keeps_order && !down.keeps_order);
+    let jitter = |of: &Conditions| of.jitter.as_ref().and_then(Law::constant);
+    assert_eq!((jitter(up), jitter(down)), (Some(Duration::from_millis(3)), Some(Duration::from_millis(3))));
+    assert_eq!(up.slots.map(|slots| slots.most), Some([5, u64::MAX]));
+    assert!(down.slots.is_none() && scenario.links[0].conditions.iter().all(Option::is_none));
+    // A table without a rate leaves the link its own.
+    let text = example().replace("[link.wan]", "[link.wan]\ntrace = \"delay.csv\"");
+    let wan = &crate::support::scenario(&text).links[2];
+    assert!(wan.trace.iter().all(Option::is_none) && wan.path.iter().all(Option::is_some));
 }
 
 #[test]

@@ -32,6 +32,8 @@ pub(crate) fn files() -> BTreeMap<String, Arc<[u8]>> {
         ("lte.down", "1\n2\n"),
         ("two-seconds.trace", "0\n500\n2000\n"),
         ("bad.trace", "5\n3\n"),
+        ("bare.txt", "0.5 4.2\n1.0 3.9\n"),
+        ("delay.csv", "time,delay,loss\n0s,10ms,0\n1s,30ms,2%\n"),
         ("sizes.txt", "# of a disk\n12kB\n1MB 1.5s\n"),
         ("bad-sizes.txt", "12kB\n0B\n12kB soon\n"),
         ("no-sizes.txt", "# none\n"),

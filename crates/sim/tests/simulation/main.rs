@@ -5,6 +5,7 @@ mod accounts;
 mod acks;
 mod applications;
 mod common;
+mod conditions;
 mod links;
 mod scale;
 mod side_by_side;

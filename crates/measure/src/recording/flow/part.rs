@@ -30,6 +30,12 @@ impl FlowPart {
         }
     }
 
+    pub(super) fn on_duplicated(&mut self, sent: Instant, bytes: Bytes) {
+        if sent < self.during.to {
+            self.record.on_duplicated(sent, bytes);
+        }
+    }
+
     pub(super) fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
         if sent < self.during.to {
             self.record.on_lost(sent, bytes, why);

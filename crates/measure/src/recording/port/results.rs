@@ -33,12 +33,62 @@ impl PortRecord {
         let frames = self.transmitted_in_window().bytes.0 as f64 * 8.0;
         let overhead = (last.overhead_bits - early.overhead_bits) as f64;
         let bits = frames + overhead + early.unsent_bits - last.unsent_bits;
-        let capacity = match last.offered_bits {
-            Some(offered) => offered - early.offered_bits.unwrap_or(0.0),
-            None => self.capacity_bits(end),
-        };
+        let capacity = self.allowed_bits(end);
         // Times are whole picoseconds: a full link may exceed its capacity by the bits of one picosecond.
         (capacity > 0.0).then(|| (bits / capacity).clamp(0.0, 1.0))
+    }
+
+    /// Returns the mean rate in bits per second at which its line could have carried bits in the window that
+    /// ends at `end`, or a smaller one of the port's own; `None` if the window is empty.
+    pub fn capacity(&self, end: Instant) -> Option<f64> {
+        let window = end.since(self.warmup).as_secs_f64();
+        (window > 0.0).then(|| self.allowed_bits(end) / window)
+    }
+
+    /// Returns the bits that its line could carry in the window that ends at `end`.
+    fn allowed_bits(&self, end: Instant) -> f64 {
+        let [early, last] = self.line;
+        match last.offered_bits {
+            Some(offered) => offered - early.offered_bits.unwrap_or(0.0),
+            None => self.capacity_bits(end),
+        }
+    }
+
+    /// Returns the mean rate of each interval, in bits per second, in which it could send: its own, or that
+    /// of its link. None if it never changed.
+    pub fn rate_series(&self) -> Option<Vec<f64>> {
+        if self.rates.len() < 2 {
+            return None;
+        }
+        let starts = core::iter::once(Instant::ZERO).chain(self.ends.iter().copied());
+        let mut at = 0;
+        let mean = |(start, end): (Instant, &Instant)| {
+            while self.rates.get(at + 1).is_some_and(|(from, _)| *from <= start) {
+                at += 1;
+            }
+            let (mut bits, mut index) = (0.0, at);
+            while let Some((from, rate)) = self.rates.get(index).filter(|(from, _)| from < end) {
+                let until = self.rates.get(index + 1).map_or(*end, |(next, _)| (*next).min(*end));
+                bits += until.since((*from).max(start)).as_secs_f64() * rate.as_bits() as f64;
+                index += 1;
+            }
+            bits / end.since(start).as_secs_f64().max(1e-12)
+        };
+        Some(starts.zip(&self.ends).map(mean).collect())
+    }
+
+    /// Returns the mean rate of each interval, in bits per second, that its line could have carried. None if
+    /// it follows no trace.
+    pub fn capacity_series(&self) -> Option<Vec<f64>> {
+        if self.offered.is_empty() {
+            return None;
+        }
+        let starts = core::iter::once((Instant::ZERO, 0.0))
+            .chain(self.ends.iter().copied().zip(self.offered.iter().copied()));
+        let mean = |((start, before), (end, offered)): ((Instant, f64), (&Instant, &f64))| {
+            (offered - before) / end.since(start).as_secs_f64().max(1e-12)
+        };
+        Some(starts.zip(self.ends.iter().zip(&self.offered)).map(mean).collect())
     }
 
     /// Returns the bits that a line with a rate can carry in the window that ends at `end`.

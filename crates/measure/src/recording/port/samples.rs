@@ -70,6 +70,7 @@ impl PortRecord {
         self.learn_queues(port);
         if closes {
             self.ends.push(now);
+            self.offered.extend(self.line[1].offered_bits);
         }
         let Self { watch, queues, is_member, warmup, .. } = self;
         let warmup = *warmup;

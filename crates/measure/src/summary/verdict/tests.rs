@@ -37,6 +37,7 @@ fn queue(kind: &str, wait: f64, offered: u64, dropped: u64) -> QueueSummary {
 fn port(queues: &[(&str, QueueSummary)]) -> PortSummary {
     PortSummary {
         rate_bps: 1e7,
+        capacity_bps: None,
         utilisation: None,
         requests_met_ratio: None,
         requests_contended_ratio: None,
