@@ -1,6 +1,7 @@
 //! Parser: words to syntax tree.
 
 mod filter;
+mod netem;
 
 pub(crate) use filter::masked_of;
 
@@ -155,7 +156,7 @@ fn qdisc(
                     cursor.next();
                 }
                 let settings = if *kind == Kind::Netem {
-                    netem(cursor, problems)
+                    netem::settings(cursor, problems)
                 } else {
                     settings(cursor, *kind, kind.language().qdisc, problems)?
                 };
@@ -201,63 +202,6 @@ fn stab(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Result<Stab
         }
     }
     Ok(stab)
-}
-
-/// Reads the settings of `netem`: those that a link of a scenario has.
-fn netem(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    while let Some(word) = cursor.next_option() {
-        let Some((known, value_type, _)) = known(word.value, Kind::Netem.language().qdisc) else {
-            let message =
-                format!("`{}` of `netem` is not understood: a link has a delay, a loss and a rate", *word);
-            problems.push(Problem::new(word.at, message));
-            // Its numbers go with it, and the name of a distribution.
-            if word.value == "distribution" {
-                cursor.next();
-            }
-            while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) {
-                cursor.next();
-            }
-            continue;
-        };
-        let name = known.name;
-        if name == "loss" {
-            cursor.skip("random");
-            if cursor.skip("state") || cursor.skip("gemodel") {
-                let message = "`loss` of `netem` by states is not understood: a link's is constant";
-                problems.push(Problem::new(word.at, message));
-                while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit()))
-                {
-                    cursor.next();
-                }
-                continue;
-            }
-        }
-        let text = cursor.next();
-        let read = text.and_then(|text| value_type.read(text.value));
-        match read.map(|value| in_range(Kind::Netem, known, word, value)) {
-            Some(Ok(value)) => settings.push(Setting { name: Located::new(name, word.at), value }),
-            Some(Err(problem)) => problems.push(problem),
-            None if name == "rate" && text.is_some_and(|text| text.contains('%')) => {
-                problems.extend(text.map(|text| part_of_speed(name, text)));
-            }
-            None => problems
-                .push(Problem::new(word.at, format!("`{name}` of `netem` has no value that it takes"))),
-        }
-        let mut is_varied = false;
-        while cursor.peek().is_some_and(|next| next.starts_with(|first: char| first.is_ascii_digit())) {
-            is_varied |= cursor.next().is_some_and(|next| {
-                next.trim_end_matches(|c: char| !c.is_ascii_digit())
-                    .bytes()
-                    .any(|byte| (b'1'..=b'9').contains(&byte))
-            });
-        }
-        if is_varied {
-            let message = format!("`{name}` of `netem` that varies is not understood: a link's is constant");
-            problems.push(Problem::new(word.at, message));
-        }
-    }
-    settings
 }
 
 fn class(

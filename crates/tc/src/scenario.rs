@@ -235,6 +235,7 @@ fn network(text: &mut String, devices: &Devices, frame: &Frame<'_>, hosts: &Host
     // `netem` delays one direction: a way back without it takes no time.
     let default = if is_delayed { Duration::ZERO } else { DEFAULT_DELAY };
     let delay = lines.clone().map(|line| time_text(line.delay.unwrap_or(default)));
+    let keys = lines.each_ref().map(|line| line.keys.clone());
     let loss = lines.map(|line| line.loss.unwrap_or_default() / 100.0);
     let _ = write!(
         text,
@@ -246,6 +247,12 @@ fn network(text: &mut String, devices: &Devices, frame: &Frame<'_>, hosts: &Host
     );
     if loss.iter().any(|loss| *loss > 0.0) {
         let _ = writeln!(text, "loss = {}", each_way(&loss.map(|loss| loss.to_string())));
+    }
+    for (direction, keys) in ["up", "down"].into_iter().zip(&keys).filter(|(_, keys)| !keys.is_empty()) {
+        let _ = writeln!(text, "\n[link.line.{direction}]");
+        for (key, value) in keys {
+            let _ = writeln!(text, "{key} = {value}");
+        }
     }
     let rate = rate[0].max(rate[1]);
     let fast = Rate::from_bits(rate.as_bits().saturating_mul(10)).max(FAST_RATE);

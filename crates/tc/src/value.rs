@@ -83,6 +83,38 @@ pub enum Value {
     Minor(u16),
     /// Service curve.
     Curve(Curve),
+    /// Delay of `netem`, and how far it varies.
+    Delay(Duration, Duration),
+    /// Losses of `netem` in bursts, in hundredths: that a burst begins, that it ends, losses in it, and
+    /// between.
+    Losses([f64; 4]),
+    /// Slots of `netem`.
+    Slot(Slot),
+}
+
+/// Slots of `netem`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Shortest and longest time from one slot to the next.
+    pub every: [Duration; 2],
+    /// Packets that leave in a slot at most.
+    pub packets: Option<u64>,
+    /// Bytes that leave in a slot at most.
+    pub bytes: Option<Bytes>,
+}
+
+impl fmt::Display for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [shortest, longest] = self.every.map(number::time_text);
+        write!(f, "{shortest} {longest}")?;
+        if let Some(packets) = self.packets {
+            write!(f, " packets {packets}")?;
+        }
+        if let Some(Bytes(bytes)) = self.bytes {
+            write!(f, " bytes {bytes}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Value {
@@ -191,6 +223,11 @@ impl fmt::Display for Value {
             }
             Self::Minor(minor) => write!(f, "{minor:x}"),
             Self::Curve(curve) => write!(f, "{curve}"),
+            Self::Delay(delay, jitter) => {
+                write!(f, "{} {}", number::time_text(*delay), number::time_text(*jitter))
+            }
+            Self::Losses([begin, end, bad, good]) => write!(f, "gemodel {begin}% {end}% {bad}% {good}%"),
+            Self::Slot(slot) => write!(f, "{slot}"),
         }
     }
 }

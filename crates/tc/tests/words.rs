@@ -253,6 +253,30 @@ tc qdisc add dev ifb0 root netem delay 60ms rate 20mbit limit 50
     assert!(both.contains("the `limit` of `netem` counts them too"), "{both}");
 }
 
+/// Losses in bursts, jitter, copies, reordering and slots become keys of the direction.
+#[test]
+fn netem_varies_one_direction() {
+    let text = "tc qdisc add dev eth0 root netem delay 100ms 10ms distribution normal loss gemodel 1% 20% duplicate 2%\n";
+    let there = scenario(text, None).expect("a scenario");
+    for part in [
+        "delay = { up = \"60ms\", down = \"0ns\" }",
+        "[link.line.up]\njitter = { distribution = \"normal\", mean = \"40ms\", std = \"10ms\" }\nkeep_order = false\n",
+        "loss_bursts = { begin = 0.01, end = 0.2, bad = 1, good = 0 }",
+        "duplicate = 0.02",
+    ] {
+        assert!(there.contains(part), "{part}\n{there}");
+    }
+    assert!(!there.contains("[link.line.down]"), "{there}");
+    let text = "tc qdisc add dev eth0 root handle 1: netem delay 20ms 5ms reorder 25% slot 1ms 3ms packets 8 bytes 9000
+tc qdisc add dev eth0 parent 1: handle 10: pfifo limit 50
+";
+    let below = scenario(text, None).expect("a scenario");
+    assert!(below.contains("max = \"10ms\" }") && !below.contains("keep_order"), "{below}");
+    assert!(below.contains("reorder = 0.25"), "{below}");
+    let slots = "slots = { every = \"1ms\", up_to = \"3ms\", packets = \"8p\", bytes = \"9000B\" }";
+    assert!(below.contains(slots), "{below}");
+}
+
 /// A limit of `netem` that does not hold what is on its way.
 #[test]
 fn a_limit_of_netem_that_is_too_small_is_found() {

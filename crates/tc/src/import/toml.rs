@@ -108,6 +108,8 @@ fn value(parameter: &Value) -> Toml {
         Value::Sizes(sizes) => sizes.iter().map(|Bytes(bytes)| format!("{bytes}B")).collect::<Array>().into(),
         Value::Minor(minor) => i64::from(*minor).into(),
         Value::Curve(curve) => table_of(curve).into(),
+        // Those of `netem` are of a link, not of a queue.
+        Value::Delay(..) | Value::Losses(_) | Value::Slot(_) => parameter.to_string().into(),
     }
 }
 

@@ -46,6 +46,17 @@ fn loss(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -
     Ok(())
 }
 
+/// Reads `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `packets` and `bytes`.
+fn slot(cursor: &mut Cursor<'_, '_>) {
+    if cursor.skip("distribution") {
+        cursor.next();
+    }
+    while is_number(cursor) && cursor.next().is_some() {}
+    while cursor.skip("packets") || cursor.skip("bytes") {
+        cursor.next();
+    }
+}
+
 /// Reads the words of `netem` up to the end of the command.
 pub(super) fn options(
     cursor: &mut Cursor<'_, '_>,
@@ -83,7 +94,7 @@ pub(super) fn options(
                 values.set(name, 1.0, word.at);
             }
             "rate" => rate(cursor, word, &mut values)?,
-            "slot" => while is_number(cursor) && cursor.next().is_some() {},
+            "slot" => slot(cursor),
             _ => values.set(name, share(cursor, word)?, word.at),
         }
     }

@@ -5,18 +5,97 @@ use lockgate_engine::units::{Duration, Rate};
 use super::{Builder, DEVICE_QUEUE};
 use crate::import::account::options_of;
 use crate::import::settings::value_of;
-use crate::language::Kind;
-use crate::problem::Problem;
-use crate::syntax::Qdisc;
-use crate::value::Value;
 
-/// Delay, loss and rate that `netem` gives the line.
+use crate::language::Kind;
+use crate::number::time_text;
+use crate::problem::Problem;
+use crate::syntax::{Qdisc, Setting};
+use crate::value::{Slot, Value};
+
+/// Line as `netem` describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Line {
     pub delay: Option<Duration>,
     /// Loss in hundredths.
     pub loss: Option<f64>,
     pub rate: Option<Rate>,
+    /// Further keys of a link's direction, with their values in TOML.
+    pub keys: Vec<(&'static str, String)>,
+}
+
+impl Line {
+    /// Creates the line of these settings; `keeps_order` if packets leave by a discipline below.
+    fn of(settings: &[Setting], keeps_order: bool) -> Self {
+        let mut line = Self::default();
+        let distribution = match value_of(settings, "distribution") {
+            Some(Value::Choice(name)) => name,
+            _ => "uniform",
+        };
+        for setting in settings {
+            match (*setting.name, &setting.value) {
+                ("delay", Value::Time(delay)) => line.delay = Some(*delay),
+                ("delay", Value::Delay(delay, jitter)) => {
+                    let (fixed, law) = jitter_of(*delay, *jitter, distribution);
+                    line.delay = Some(fixed);
+                    line.keys.push(("jitter", law));
+                    // Its packets leave by their times, unless a discipline below has them in its order.
+                    if !keeps_order {
+                        line.keys.push(("keep_order", "false".to_owned()));
+                    }
+                }
+                ("loss", Value::Percent(loss)) => line.loss = Some(*loss),
+                ("loss", Value::Losses(of)) => {
+                    let [begin, end, bad, good] = of.map(|percent| percent / 100.0);
+                    let table = format!("{{ begin = {begin}, end = {end}, bad = {bad}, good = {good} }}");
+                    line.keys.push(("loss_bursts", table));
+                }
+                ("rate", Value::Rate(rate)) => line.rate = Some(*rate),
+                (name @ ("duplicate" | "reorder"), Value::Percent(share)) => {
+                    line.keys.push((name, (share / 100.0).to_string()));
+                }
+                ("slot", Value::Slot(slot)) => line.keys.push(("slots", slot_text(slot))),
+                _ => {}
+            }
+        }
+        line
+    }
+}
+
+/// Returns the constant part of a delay that varies, and the law of the rest, in TOML.
+fn jitter_of(delay: Duration, jitter: Duration, distribution: &str) -> (Duration, String) {
+    let less = |part: Duration| Duration::from_picos(delay.as_picos().saturating_sub(part.as_picos()));
+    let text = |time: Duration| format!("\"{}\"", time_text(time));
+    match distribution {
+        "normal" => {
+            let fixed = less(jitter * 4);
+            let mean = Duration::from_picos(delay.as_picos() - fixed.as_picos());
+            (fixed, format!("{{ distribution = \"normal\", mean = {}, std = {} }}", text(mean), text(jitter)))
+        }
+        "pareto" => {
+            // Of the tail index 3: its standard deviation is the square root of 0.75 of its least value, its
+            // mean 1.5 of it.
+            let scale = Duration::from_picos((u128::from(jitter.as_picos()) * 1_154_701 / 1_000_000) as u64);
+            let fixed = less(Duration::from_picos(scale.as_picos() / 2 * 3));
+            (fixed, format!("{{ distribution = \"pareto\", shape = 3, scale = {} }}", text(scale)))
+        }
+        _ => {
+            let fixed = less(jitter);
+            let most = Duration::from_picos((delay + jitter).as_picos() - fixed.as_picos());
+            (fixed, format!("{{ distribution = \"uniform\", min = \"0s\", max = {} }}", text(most)))
+        }
+    }
+}
+
+fn slot_text(slot: &Slot) -> String {
+    let [shortest, longest] = slot.every.map(time_text);
+    let mut text = format!("{{ every = \"{shortest}\", up_to = \"{longest}\"");
+    if let Some(packets) = slot.packets {
+        text += &format!(", packets = \"{packets}p\"");
+    }
+    if let Some(bytes) = slot.bytes {
+        text += &format!(", bytes = \"{}B\"", bytes.0);
+    }
+    text + " }"
 }
 
 impl<'a> Builder<'a> {
@@ -25,19 +104,11 @@ impl<'a> Builder<'a> {
         if *qdisc.kind != Kind::Netem || !self.objects.is_general {
             return Some(qdisc);
         }
-        let mut line = Line::default();
-        for setting in &qdisc.settings {
-            match (*setting.name, &setting.value) {
-                ("delay", Value::Time(delay)) => line.delay = Some(*delay),
-                ("loss", Value::Percent(loss)) => line.loss = Some(*loss),
-                ("rate", Value::Rate(rate)) => line.rate = Some(*rate),
-                _ => {}
-            }
-        }
-        self.lines.push((line, qdisc.kind.at));
         let own = qdisc.handle.as_deref().copied();
         let is_inner = |other: &&Qdisc| other.parent.is_some_and(|parent| Some(parent.owner()) == own);
         let inner = self.objects.qdiscs.iter().copied().find(is_inner);
+        let line = Line::of(&qdisc.settings, inner.is_some());
+        self.lines.push((line, qdisc.kind.at));
         self.account.take(&qdisc.words);
         let options = options_of(&qdisc.words, &qdisc.settings);
         for (setting, option) in qdisc.settings.iter().zip(options) {
