@@ -1,7 +1,7 @@
 /**
  * Events as text: in full for tables, short for the rules of a figure, and the placement of the short labels.
  */
-import { shortened } from "./format";
+import { quantity, shortened } from "./format";
 
 /** Fields of an event that its text needs, in a report and on the page of a running run. */
 interface EventFields {
@@ -24,8 +24,31 @@ const segments = (path: string): string[] =>
 /** Longest short label, in characters. */
 const SHORT = 30;
 
-/** Returns the label of an event's rule: `root → fair`, `voice limit → 20p`, `web.owd.p95 missed`. */
+/** Step of a controller: `port wan: 7mbit -> 3mbit: a queue behind: less is sent than …; delivered 4 Mbit/s`. */
+const STEP = /^port \S+: ([\d.]+)([kmg]?)bit -> ([\d.]+)([kmg]?)bit: ([^:;]+)/;
+const UNITS: Record<string, number> = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
+
+/** A step of a controller: its rates in bits per second, and its reason in a few words. */
+export interface Step {
+  from: number;
+  to: number;
+  why: string;
+}
+
+/** Returns the step of a controller that an event is; null if it is none. */
+export function stepOf({ path, text }: EventFields): Step | null {
+  const [whole, from, fromUnit = "", to, toUnit = "", why = ""] = STEP.exec(path === "" ? text : "") ?? [];
+  if (whole === undefined) return null;
+  return { from: Number(from) * (UNITS[fromUnit] ?? 1), to: Number(to) * (UNITS[toUnit] ?? 1), why };
+}
+
+/**
+ * Returns the label of an event's rule: `root → fair`, `voice limit → 20p`, `web.owd.p95 missed`, of a controller's step
+ * `3 Mbit/s: a queue behind`.
+ */
 export function eventLabel(event: EventFields): string {
+  const step = stepOf(event);
+  if (step !== null) return shortened(`${quantity(step.to, "bit/s")}: ${step.why}`, SHORT);
   if (event.path === "") return shortened(event.text || event.value || event.kind, SHORT);
   if (event.kind === "expect")
     return shortened(`${event.path.replace(/^(flow|port|group)\./, "")} missed`, SHORT);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { eventLabel, placeLabels } from "../src/events";
 import { gapFigure } from "../src/figures/distribution";
+import { hasLines, lineFigure } from "../src/figures/line";
 import { hasSenders, senderFigure } from "../src/figures/sender";
 import { endOf, timeFigure } from "../src/figures/time";
 import { waitsOf } from "../src/figures/time-curves";
@@ -13,6 +14,76 @@ import { isFolded, Selection } from "../src/selection";
 import { expectation, flowData, queueData, runOf, sampleReport, singleReport, sparseReport } from "./sample";
 
 const spaced = (text: string): string => text.replaceAll(THIN, " ");
+
+describe("a line and the shaper before it", () => {
+  const report = (): Report => {
+    const sample = singleReport();
+    const [first] = sample.runs as [Run];
+    const series = (sent_bps: number[], backlog_bytes: number[]) => ({
+      ...queueData("buffer").series,
+      time_s: [1, 2],
+      sent_bps,
+      backlog_bytes,
+    });
+    const time_s = [1, 2];
+    const buffer = { name: "buffer", series: series([7e6, 3e6], [0, 30_000]) };
+    first.ports = [
+      { name: "modem:isp", queues: [buffer], rates: { time_s, rate_bps: [], capacity_bps: [8e6, 3e6] } },
+      {
+        name: "gateway:modem",
+        queues: [],
+        rates: { time_s, rate_bps: [7e6, 5e6], capacity_bps: [] },
+        line: "modem:isp",
+      },
+    ];
+    return sample;
+  };
+
+  it("stand in one table: what the line allows, the shaped rate, what passes, and the wait", () => {
+    const read = report();
+    expect(hasLines(read)).toBe(true);
+    expect(hasLines(sampleReport())).toBe(false);
+    const figure = lineFigure(new Selection(read).view(), {});
+    expect(figure.empty).toBeNull();
+    expect(figure.caption).toContain("shaper: gateway:modem");
+    expect(figure.table().rows).toEqual([
+      ["sim", "modem:isp", 1, 8e6, 7e6, 7e6, 0],
+      ["sim", "modem:isp", 2, 3e6, 5e6, 3e6, 0.08],
+    ]);
+    const { option } = figure.draw(LIGHT, 900) as { option: { series: { id: string }[] } };
+    const ids = option.series.map(({ id }) => id);
+    for (const curve of ["the line allows", "shaped rate", "passes", "wait in the line's queue"])
+      expect(ids).toContain(`0 ${curve}`);
+  });
+
+  it("marks the largest falls of the rate, with their reasons", () => {
+    const read = report();
+    const step = (at_s: number, from: number, to: number) => ({
+      at_s,
+      kind: "note" as const,
+      path: "",
+      value: "",
+      text: `port gateway:modem: ${from}mbit -> ${to}mbit: a queue behind: less is sent; queue behind 9 ms`,
+    });
+    const falls = Array.from({ length: 30 }, (_, at) => step(at, 10, 10 - at / 10));
+    const [first] = read.runs as [Run];
+    first.events = [...falls, step(31, 3, 30)];
+    const { option } = lineFigure(new Selection(read).view(), {}).draw(LIGHT, 900) as {
+      option: { series: { markLine?: { data: { name: string; xAxis?: number }[] } }[] };
+    };
+    const rules = option.series.flatMap(({ markLine }) => markLine?.data ?? []);
+    expect([...new Set(rules.map(({ xAxis }) => xAxis))]).toEqual([22, 23, 24, 25, 26, 27, 28, 29]);
+    expect(spaced(rules.map(({ name }) => name).join())).toContain("Mbit/s: a queue behind");
+  });
+
+  it("has no shaped rate if the line has no shaper", () => {
+    const read = report();
+    read.runs[0]?.ports.pop();
+    const figure = lineFigure(new Selection(read).view(), {});
+    expect(figure.key(LIGHT)[0]?.entries.map(({ label }) => label)).not.toContain("shaped rate");
+    expect(figure.table().rows[0]).toEqual(["sim", "modem:isp", 1, 8e6, null, 7e6, 0]);
+  });
+});
 
 describe("senders and other directions", () => {
   const report = (): Report => {
@@ -122,7 +193,11 @@ describe("events at their rules", () => {
     [change("link.wan.burst", "default"), "wan burst → default"],
     [change("flow.web.owd.p95", "", "expect", "87 ms, wanted below 50 ms"), "web.owd.p95 missed"],
     [change("", "", "note", "called back"), "called back"],
-  ])("%j", (event, wanted) => expect(eventLabel(event)).toBe(wanted));
+    [
+      change("", "", "note", "port a:b: 7.1mbit -> 3.2mbit: a queue behind: less is sent than delivered"),
+      "3.2 Mbit/s: a queue behind",
+    ],
+  ])("%j", (event, wanted) => expect(spaced(eventLabel(event))).toBe(wanted));
 
   it("stand beside rules as far as there is room, and count those that have none", () => {
     const texts = ["root → one", "root → two", "root → three", "x", "root → last"];

@@ -9,6 +9,7 @@ import { extraFigure } from "./extra";
 import { frontFigure } from "./front";
 import { gridOf, heatFigure } from "./heat";
 import { intervalsFigure } from "./intervals";
+import { hasLines, lineFigure } from "./line";
 import { multiplesFigure, pairOf } from "./multiples";
 import { hasSenders, senderFigure } from "./sender";
 import { dropsFigure, splitFigure } from "./stack";
@@ -44,6 +45,7 @@ export const FIGURES: readonly Listed[] = [
   // At the top: of members, of a run, of an experiment, or of variants that are compared.
   { place: "verdict", of: bands, beside: true },
   { place: "verdict", of: needs((report) => hasRuns(report) && !hasMembers(report), timeFigure) },
+  { place: "verdict", of: needs((report) => hasRuns(report) && hasLines(report), lineFigure) },
   { place: "verdict", of: (report) => extras(report).slice(0, leading(report)), beside: true },
   { place: "verdict", of: compared((data) => fronts(data).slice(0, 1)) },
   // Of variants.

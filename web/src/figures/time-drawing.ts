@@ -101,7 +101,7 @@ export class TimeDrawing {
     readonly backlog: Backlog,
     readonly range: readonly [number, number],
   ) {
-    this.rules = rulesOf(view);
+    this.rules = this.events();
     this.#bounds = this.bounds();
     // A line above the first axis is reserved for the labels of rules.
     let top = this.rules.length > 0 ? 44 : 24;
@@ -110,6 +110,11 @@ export class TimeDrawing {
       top += panel.height + 27;
     }
     this.height = top + 14;
+  }
+
+  /** Returns the events that are rules. */
+  protected events(): Rule[] {
+    return rulesOf(this.view);
   }
 
   /** Returns the drawing of a window, by default of the whole range. */
