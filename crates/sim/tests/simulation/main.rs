@@ -7,6 +7,7 @@ mod applications;
 mod common;
 mod conditions;
 mod links;
+mod rate_steps;
 mod scale;
 mod side_by_side;
 mod steps;
