@@ -1,14 +1,21 @@
 //! Analysis of a network: total flow analysis server by server, then separate flow analysis.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arrival::{Arrival, Line};
 use crate::disciplines::{Offer, Place, Visitor, least};
-use crate::exact::{Exact, positive, zero};
-use crate::network::{Bucket, Kind, Network};
+use crate::exact::{Exact, positive, ratio, zero};
+use crate::network::{Bucket, Flow, Kind, Network};
 use crate::order::order;
+use crate::others::Others;
 use crate::service::Service;
 use crate::theorem::Theorem;
+
+/// Rounds after which a cycle that does not settle has no bound.
+const MOST_ROUNDS: usize = 400;
+
+/// Rounds in which what a round adds must fall by a sixth.
+const RISING_ROUNDS: usize = 20;
 
 /// Bounds of a network.
 #[derive(Clone, Debug)]
@@ -39,6 +46,8 @@ pub struct Derivation {
     pub separate: Option<Exact>,
     /// Rate and latency of that convolution: its fastest piece.
     pub convolution: Option<(Exact, Exact)>,
+    /// True if a server of its path is on or behind a cycle: its arrivals are those of a fixed point.
+    pub is_cyclic: bool,
 }
 
 /// Step of a derivation: one server.
@@ -75,25 +84,27 @@ pub struct QueueBound {
 }
 
 /// Queue of a server, analysed.
-struct Leaf {
-    theorem: Theorem,
-    received: Option<Arrival>,
-    fresh: Option<Service>,
-    line_speed: bool,
+pub(crate) struct Leaf {
+    pub(crate) theorem: Theorem,
+    pub(crate) received: Option<Arrival>,
+    pub(crate) fresh: Option<Service>,
+    pub(crate) line_speed: bool,
     /// By member.
-    delays: Vec<Result<Exact, String>>,
+    pub(crate) delays: Vec<Result<Exact, String>>,
     /// Buckets of what leaves.
-    shaped: Vec<Bucket>,
+    pub(crate) shaped: Vec<Bucket>,
 }
 
 /// State of the analysis.
 struct State<'a> {
     network: &'a Network,
-    /// Arrival curve of each flow at the server it is at.
-    arrivals: Vec<Option<Arrival>>,
-    steps: Vec<Vec<Step>>,
-    /// Service that each server leaves a flow, in frame bits, or its delay; by flow.
-    left: Vec<Vec<Left>>,
+    /// Arrival curve of each flow at each server of its path, in order; `None` without bound.
+    arrivals: Vec<Vec<Option<Arrival>>>,
+    /// By flow, with the index of the hop.
+    steps: Vec<Vec<(usize, Step)>>,
+    /// Service that each server leaves a flow, in frame bits, or its delay; by flow, with the index of the
+    /// hop.
+    left: Vec<Vec<(usize, Left)>>,
     queues: Vec<QueueBound>,
     /// Flows at each server, with the index of the hop.
     at: Vec<Vec<(usize, usize)>>,
@@ -114,48 +125,60 @@ enum Left {
 /// Returns the bounds of all flows and queues.
 pub fn analyse(network: &Network) -> Bounds {
     let count = network.flows.len();
-    let arrivals = network.flows.iter().map(|flow| flow.arrival.clone().ok()).collect();
-    let none = || (0..count).map(|_| Vec::new()).collect();
+    let at_source = |flow: &Flow| {
+        let mut arrivals = vec![None; flow.hops.len()];
+        if let Some(first) = arrivals.first_mut() {
+            *first = flow.arrival.clone().ok();
+        }
+        arrivals
+    };
+    let arrivals = network.flows.iter().map(at_source).collect();
+    let steps = (0..count).map(|_| Vec::new()).collect();
     let left = (0..count).map(|_| Vec::new()).collect();
     let mut at = vec![Vec::new(); network.servers.len()];
     for (flow, of) in network.flows.iter().enumerate() {
         of.hops.iter().enumerate().for_each(|(index, hop)| at[hop.server].push((flow, index)));
     }
-    let mut state = State { network, arrivals, steps: none(), left, queues: Vec::new(), at };
+    let mut state = State { network, arrivals, steps, left, queues: Vec::new(), at };
     let (sorted, cyclic) = order(network);
     for server in sorted {
-        state.serve(server);
+        let outputs = state.serve(server);
+        state.pass_on(outputs);
     }
-    let is_cyclic = |flow: usize| network.flows[flow].hops.iter().any(|hop| cyclic.contains(&hop.server));
+    let is_settled = state.settle(&cyclic);
+    if is_settled {
+        // The arrivals of the fixed point hold already.
+        for server in &cyclic {
+            state.serve(*server);
+        }
+    }
     let names = |servers: &[usize]| {
         let names: Vec<&str> = servers.iter().map(|server| network.servers[*server].name.as_str()).collect();
         names.join(", ")
     };
     let flows = (0..count).map(|flow| {
-        let cycle = is_cyclic(flow).then(|| format!("a cycle of queues at or before {}", names(&cyclic)));
-        state.finish(flow, cycle)
+        let is_cyclic = network.flows[flow].hops.iter().any(|hop| cyclic.contains(&hop.server));
+        let cycle = (is_cyclic && !is_settled).then(|| {
+            format!("no fixed point was found of the cycle of queues at or before {}", names(&cyclic))
+        });
+        state.finish(flow, is_cyclic, cycle)
     });
     let flows = flows.collect();
     Bounds { flows, queues: state.queues }
 }
 
+/// Arrival curve of a flow at a hop of its path.
+type Passed = (usize, usize, Option<Arrival>);
+
 impl<'a> State<'a> {
-    /// Analyses one server.
-    fn serve(&mut self, server: usize) {
+    /// Analyses one server, records its bounds, and returns what its flows bring to their next servers.
+    fn serve(&mut self, server: usize) -> Vec<Passed> {
         let place = Place::new(self.network, server, self.visitors(server));
-        if place.visitors.is_empty() {
-            return;
-        }
-        let mut leaves: Vec<usize> = place.visitors.iter().map(|visitor| visitor.hop.node).collect();
-        leaves.sort_unstable();
-        leaves.dedup();
-        let mut results = Vec::new();
-        for node in leaves {
-            results.push((node, place.leaf(node)));
-        }
-        let mut after = Vec::new();
-        for (node, leaf) in results {
+        let mut outputs = Vec::new();
+        for node in place.leaves() {
+            let leaf = place.leaf(node);
             let members = place.below(node);
+            let others = Others::new(&place, &members);
             self.queues.push(place.queue_bound(node, &leaf, &members));
             for (visitor, delay) in members.iter().zip(&leaf.delays) {
                 let step = Step {
@@ -167,15 +190,86 @@ impl<'a> State<'a> {
                     service: leaf.fresh.clone(),
                     delay: delay.clone(),
                 };
-                self.steps[visitor.flow].push(step);
-                let left = place.left(&leaf, visitor, &members, delay);
-                self.left[visitor.flow].push(left);
-                after.push((visitor.flow, place.output(&leaf, visitor, &members, delay)));
+                self.steps[visitor.flow].push((visitor.index, step));
+                let left = place.left(&leaf, visitor, &members, others.as_ref(), delay);
+                self.left[visitor.flow].push((visitor.index, left));
+                let output = place.output(&leaf, visitor, &members, delay, true);
+                outputs.push((visitor.flow, visitor.index + 1, output));
             }
         }
-        for (flow, arrival) in after {
-            self.arrivals[flow] = arrival;
+        outputs
+    }
+
+    /// Returns what the flows of a server on a cycle bring to their next servers, with bursts rounded up to
+    /// whole bits.
+    fn outputs(&self, server: usize) -> Vec<Passed> {
+        let place = Place::new(self.network, server, self.visitors(server));
+        let mut outputs = Vec::new();
+        for node in place.leaves() {
+            let leaf = place.leaf(node);
+            let members = place.below(node);
+            for (visitor, delay) in members.iter().zip(&leaf.delays) {
+                let output = place.output(&leaf, visitor, &members, delay, false);
+                let output = output.map(|arrival| arrival.with_whole_bursts());
+                outputs.push((visitor.flow, visitor.index + 1, output));
+            }
         }
+        outputs
+    }
+
+    fn pass_on(&mut self, outputs: Vec<Passed>) -> bool {
+        let mut has_changed = false;
+        for (flow, index, arrival) in outputs {
+            if let Some(place) = self.arrivals[flow].get_mut(index)
+                && *place != arrival
+            {
+                *place = arrival;
+                has_changed = true;
+            }
+        }
+        has_changed
+    }
+
+    /// Finds arrivals at the servers of cycles that reproduce themselves; returns whether it found some.
+    ///
+    /// From nothing, each round adds what the delays of the last one let gather: the arrivals rise, and as
+    /// bursts are whole bits, they stay where they rise no more. Any such arrivals are bounds, the least or
+    /// not: a packet arrives at its next server some time after it came to the last one, so what holds up to
+    /// a time at all servers holds for a while longer, from the empty network on.
+    fn settle(&mut self, cyclic: &[usize]) -> bool {
+        let on_cycle = |server: usize| cyclic.contains(&server);
+        for (flow, of) in self.network.flows.iter().enumerate() {
+            for (index, pair) in of.hops.windows(2).enumerate() {
+                if on_cycle(pair[0].server) && of.arrival.is_ok() {
+                    self.arrivals[flow][index + 1] = Some(Arrival::nothing());
+                }
+            }
+        }
+        let mut totals = Vec::new();
+        for round in 0..MOST_ROUNDS {
+            let mut has_changed = false;
+            for server in cyclic {
+                let outputs = self.outputs(*server);
+                has_changed |= self.pass_on(outputs);
+            }
+            if !has_changed {
+                return true;
+            }
+            totals.push(self.bursts());
+            if let Some(before) = round.checked_sub(RISING_ROUNDS).filter(|before| *before > RISING_ROUNDS) {
+                let rise = |round: usize| &totals[round] - &totals[round - 1];
+                if rise(round) * ratio(6, 5) > rise(before) {
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the sum of all bursts.
+    fn bursts(&self) -> Exact {
+        let all = self.arrivals.iter().flatten().flatten();
+        all.fold(zero(), |sum, arrival| sum + arrival.burst())
     }
 
     fn visitors(&self, server: usize) -> Vec<Visitor<'a>> {
@@ -186,8 +280,8 @@ impl<'a> State<'a> {
             let of = &self.network.flows[flow];
             let hop = &of.hops[index];
             let from = index.checked_sub(1).map(|before| (of.hops[before].server, hop.from_before.clone()));
-            let arrival = self.arrivals[flow].clone();
-            visitors.push(Visitor { flow, hop, factor: hop.factor.clone(), arrival, from });
+            let arrival = self.arrivals[flow][index].clone();
+            visitors.push(Visitor { flow, index, hop, factor: hop.factor.clone(), arrival, from });
         }
         if is_uniform && let Some(most) = visitors.iter().map(|visitor| visitor.factor.clone()).max() {
             for visitor in &mut visitors {
@@ -198,9 +292,12 @@ impl<'a> State<'a> {
     }
 
     /// Returns the bound of a flow, once all servers are analysed.
-    fn finish(&mut self, flow: usize, cycle: Option<String>) -> FlowBound {
+    fn finish(&mut self, flow: usize, is_cyclic: bool, cycle: Option<String>) -> FlowBound {
         let of = &self.network.flows[flow];
-        let steps = core::mem::take(&mut self.steps[flow]);
+        let mut steps = core::mem::take(&mut self.steps[flow]);
+        steps.sort_by_key(|(index, _)| *index);
+        let steps: Vec<Step> = steps.into_iter().map(|(_, step)| step).collect();
+        self.left[flow].sort_by_key(|(index, _)| *index);
         let propagation = of.hops.iter().map(|hop| &self.network.servers[hop.server].propagation);
         let propagation = propagation.fold(zero(), |sum, one| sum + one);
         let delays: Result<Exact, String> =
@@ -215,7 +312,7 @@ impl<'a> State<'a> {
             (None, total, None) => total,
         };
         let total = delays.ok();
-        FlowBound { delay, derivation: Derivation { steps, total, separate, convolution } }
+        FlowBound { delay, derivation: Derivation { steps, total, separate, convolution, is_cyclic } }
     }
 
     /// Returns the bound of a flow by the convolution of what its servers leave it, and that curve's rate and
@@ -228,7 +325,7 @@ impl<'a> State<'a> {
         }
         let (mut delays, mut curve) = (zero(), None::<Service>);
         let mut gain = None;
-        for (index, (left, hop)) in left.iter().zip(&of.hops).enumerate() {
+        for (index, ((_, left), hop)) in left.iter().zip(&of.hops).enumerate() {
             delays += &self.network.servers[hop.server].rounding;
             match left {
                 Left::Nothing => return None,
@@ -254,13 +351,22 @@ impl<'a> State<'a> {
 }
 
 /// Returns whether no later server has a curve.
-fn left_is_last(all: &[Left], index: usize) -> bool {
-    !all[index + 1..].iter().any(|left| matches!(left, Left::Service { .. }))
+fn left_is_last(all: &[(usize, Left)], index: usize) -> bool {
+    !all[index + 1..].iter().any(|(_, left)| matches!(left, Left::Service { .. }))
 }
 
 impl Place<'_> {
     /// Analyses the queue `node`, which takes packets.
     fn leaf(&self, node: usize) -> Leaf {
+        let mut leaf = self.bounded(node);
+        // All that leaves a shaper at the root keeps to its buckets.
+        if let Kind::Shaper(buckets) = self.kind(0) {
+            leaf.shaped.clone_from(buckets);
+        }
+        leaf
+    }
+
+    fn bounded(&self, node: usize) -> Leaf {
         let members = self.below(node);
         let failed = |why: String| Leaf {
             theorem: Theorem::Fifo,
@@ -282,11 +388,15 @@ impl Place<'_> {
                 (Kind::Deadlines(deadlines), Some(_)) if nodes[at].parent.is_none() => {
                     return self.by_deadline(at, deadlines, node, &members).unwrap_or_else(failed);
                 }
-                (Kind::Shaper(buckets), None | Some(_)) if nodes[at].parent.is_none() && path.len() <= 1 => {
-                    if path.last().is_none_or(|child| *self.kind(*child) == Kind::Fifo) {
-                        return self.shaped(buckets, &members);
-                    }
-                    return failed("queues below a shaper".to_owned());
+                (Kind::ServiceCurves(curves), Some(child)) => {
+                    return self.by_curve(at, curves, *child, &members).unwrap_or_else(failed);
+                }
+                (Kind::Shaper(buckets), child)
+                    if nodes[at].parent.is_none()
+                        && path.len() <= 1
+                        && child.is_none_or(|child| *self.kind(*child) == Kind::Fifo) =>
+                {
+                    return self.shaped(buckets, &members);
                 }
                 (_, Some(child)) => match self.offer(at, *child, &offer) {
                     Ok(next) => offer = next,
@@ -302,9 +412,8 @@ impl Place<'_> {
 
     fn in_order(&self, offer: Offer, members: &[&Visitor<'_>]) -> Leaf {
         let received = self.arrivals(members);
-        let delay = |visitor: &&Visitor<'_>| {
+        let delay = |shortest: &Exact| {
             let received = received.as_ref().ok_or_else(|| self.unknown(members))?;
-            let shortest = &visitor.hop.shortest;
             let delay = match &offer.rounds {
                 Some(rounds) if received.rate() <= offer.fresh.rate() => {
                     Some(rounds.wait(received, shortest))
@@ -316,26 +425,35 @@ impl Place<'_> {
             let delay = delay.map(|wait| wait + last);
             delay
                 .map(|delay| delay + &offer.extra + self.rounding())
-                .ok_or_else(|| self.overload(received, &offer))
+                .ok_or_else(|| self.overload(received, &offer, members))
         };
-        let delays = members.iter().map(delay).collect();
+        // Flows of the same shortest packet have the same delay.
+        let mut known: BTreeMap<&Exact, Result<Exact, String>> = BTreeMap::new();
+        let shortest = members.iter().map(|visitor| &visitor.hop.shortest);
+        let delays = shortest
+            .map(|shortest| known.entry(shortest).or_insert_with(|| delay(shortest)).clone())
+            .collect();
         let (theorem, line_speed) = (offer.theorem, offer.line_speed);
         Leaf { theorem, received, fresh: Some(offer.fresh), line_speed, delays, shaped: Vec::new() }
     }
 
-    fn rounding(&self) -> &Exact {
+    pub(crate) fn rounding(&self) -> &Exact {
         &self.network.servers[self.server].rounding
     }
 
     /// Says which flows have no envelope.
-    fn unknown(&self, members: &[&Visitor<'_>]) -> String {
+    pub(crate) fn unknown(&self, members: &[&Visitor<'_>]) -> String {
         let unknown = members.iter().find(|visitor| visitor.arrival.is_none() && visitor.from.is_none());
         let unknown = unknown.or_else(|| members.iter().find(|visitor| visitor.arrival.is_none()));
         let name = unknown.map_or("a flow", |visitor| self.network.flows[visitor.flow].name.as_str());
         format!("`{name}` has no envelope and shares the queue")
     }
 
-    fn overload(&self, received: &Arrival, offer: &Offer) -> String {
+    /// Says how much more arrives than is left; or which flow has no envelope, if a line bounds what it brings.
+    fn overload(&self, received: &Arrival, offer: &Offer, members: &[&Visitor<'_>]) -> String {
+        if members.iter().any(|visitor| visitor.arrival.is_none()) {
+            return self.unknown(members);
+        }
         let share = crate::exact::to_f64(&offer.fresh.rate()) / crate::exact::to_f64(self.rate()).max(1e-12);
         let wanted = crate::exact::to_f64(&received.rate()) / crate::exact::to_f64(self.rate()).max(1e-12);
         format!("overload: {:.1} % of the line arrive and {:.1} % are left", wanted * 100.0, share * 100.0)
@@ -344,13 +462,16 @@ impl Place<'_> {
     fn in_any_order(&self, at: usize, offer: &Offer, members: &[&Visitor<'_>]) -> Leaf {
         let all = self.below(at);
         let received = self.arrivals(&all);
+        // Their curves count what begins.
+        let begins = matches!(self.kind(0), Kind::Shaper(_) | Kind::TokenClasses(_));
+        let last = if begins { self.longest(&[0]) / self.rate() } else { zero() };
         let delay = match &received {
             None => Err(self.unknown(&all)),
             Some(received) => offer
                 .fresh
                 .busy_period(received)
-                .map(|delay| delay + self.rounding())
-                .ok_or_else(|| self.overload(received, offer)),
+                .map(|delay| delay + last + self.rounding())
+                .ok_or_else(|| self.overload(received, offer, &all)),
         };
         let delays = members.iter().map(|_| delay.clone()).collect();
         let theorem = Theorem::BusyPeriod;
@@ -381,7 +502,7 @@ impl Place<'_> {
         };
         let delays = members.iter().map(delay).collect();
         let theorem = Theorem::Shaper;
-        Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: buckets.to_vec() }
+        Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: Vec::new() }
     }
 
     /// Bounds earliest deadline first at the root: all packets meet their deadlines, moved by `x`.
@@ -445,6 +566,7 @@ impl Place<'_> {
         leaf: &Leaf,
         visitor: &Visitor<'_>,
         members: &[&Visitor<'_>],
+        others: Option<&Others<'_>>,
         delay: &Result<Exact, String>,
     ) -> Left {
         let without = || match delay {
@@ -452,12 +574,14 @@ impl Place<'_> {
             Err(_) => Left::Nothing,
         };
         let Some(fresh) = &leaf.fresh else { return without() };
-        let others: Vec<&Visitor<'_>> =
-            members.iter().filter(|one| one.flow != visitor.flow).copied().collect();
-        let curve = if others.is_empty() {
-            Some(fresh.clone())
-        } else {
-            self.arrivals(&others).and_then(|others| fresh.left_by_fifo(&others))
+        let curve = match others {
+            _ if members.len() == 1 => Some(fresh.clone()),
+            Some(others) => others.without(visitor).and_then(|line| fresh.left_by_fifo(&line)),
+            None => {
+                let others = members.iter().filter(|one| one.flow != visitor.flow).copied();
+                let others = self.arrivals(&others.collect::<Vec<_>>());
+                others.and_then(|others| fresh.left_by_fifo(others.lines().last()?))
+            }
         };
         match curve {
             Some(curve) if !curve.pieces().is_empty() => Left::Service {
@@ -475,6 +599,7 @@ impl Place<'_> {
         visitor: &Visitor<'_>,
         members: &[&Visitor<'_>],
         delay: &Result<Exact, String>,
+        by_curves: bool,
     ) -> Option<Arrival> {
         let at_rate = || positive(&visitor.hop.shortest / self.rate() - self.rounding());
         let fastest = visitor.hop.quickest.clone().unwrap_or_else(at_rate);
@@ -487,7 +612,7 @@ impl Place<'_> {
             (Some(arrival), Ok(delay)) => Some(arrival.after_jitter(&positive(delay - &fastest))),
             _ => None,
         };
-        let curve = leaf.fresh.as_ref().filter(|_| members.len() == 1);
+        let curve = leaf.fresh.as_ref().filter(|_| by_curves && members.len() == 1);
         let served = curve.zip(entered).and_then(|(fresh, arrival)| {
             let output = fresh.divided(&visitor.factor).output(&arrival)?;
             let longest = &self.network.flows[visitor.flow].longest;

@@ -127,6 +127,13 @@ impl Arrival {
         Self::new(self.lines.iter().map(later).collect()).unwrap_or_else(Self::nothing)
     }
 
+    /// Returns the curve with bursts rounded up to whole bits.
+    #[must_use]
+    pub(crate) fn with_whole_bursts(&self) -> Self {
+        let whole = |line: &Line| Line { burst: line.burst.ceil(), rate: line.rate.clone() };
+        Self::new(self.lines.iter().map(whole).collect()).unwrap_or_else(Self::nothing)
+    }
+
     /// Returns the curve in units of which one old unit has `factor`.
     #[must_use]
     pub fn scaled(&self, factor: &Exact) -> Self {

@@ -18,6 +18,8 @@ use crate::theorem::Theorem;
 pub(crate) struct Visitor<'a> {
     /// Index of the flow.
     pub(crate) flow: usize,
+    /// Index of the hop.
+    pub(crate) index: usize,
     /// The flow's hop here.
     pub(crate) hop: &'a Hop,
     /// Most work of a frame bit: of the flow, or of all flows here where rounds count frame bits.
@@ -118,8 +120,16 @@ impl<'a> Place<'a> {
         &self.network.servers[self.server].rate
     }
 
-    fn ring(&self) -> u32 {
+    pub(crate) fn ring(&self) -> u32 {
         self.network.servers[self.server].ring
+    }
+
+    /// Returns the queues that take packets, in order.
+    pub(crate) fn leaves(&self) -> Vec<usize> {
+        let mut leaves: Vec<usize> = self.visitors.iter().map(|visitor| visitor.hop.node).collect();
+        leaves.sort_unstable();
+        leaves.dedup();
+        leaves
     }
 
     /// Returns the children of `node`.
@@ -127,13 +137,16 @@ impl<'a> Place<'a> {
         &self.children[node]
     }
 
-    fn name(&self, node: usize) -> &str {
+    pub(crate) fn name(&self, node: usize) -> &str {
         &self.network.servers[self.server].nodes[node].name
     }
 
     /// Returns whether a queue may hold packets and send none.
     fn may_idle(&self, node: usize) -> bool {
-        let own = matches!(self.kind(node), Kind::Shaper(_) | Kind::Unbounded(_));
+        let own = matches!(
+            self.kind(node),
+            Kind::Shaper(_) | Kind::TokenClasses(_) | Kind::ServiceCurves(_) | Kind::Unbounded(_)
+        );
         own || self.children(node).iter().any(|child| self.may_idle(*child))
     }
 
@@ -193,12 +206,19 @@ impl<'a> Place<'a> {
 
     /// Returns what the line of server `from` carries at most for these flows.
     fn carried(&self, from: usize, members: &[&Visitor<'_>]) -> Option<Arrival> {
-        let server = &self.network.servers[from];
         let factor = members.iter().filter_map(|visitor| Some(&visitor.from.as_ref()?.1)).max()?;
         let longest = members.iter().map(|visitor| visitor.hop.longest.clone()).max()?;
+        let Line { burst, rate } = self.line_of_server(from, factor, &longest);
+        Some(Arrival::bucket(burst, rate))
+    }
+
+    /// Returns the bucket of a server's line here: `factor` is the most work of a unit of work there, and
+    /// `longest` that of its longest packet here.
+    pub(crate) fn line_of_server(&self, from: usize, factor: &Exact, longest: &Exact) -> Line {
+        let server = &self.network.servers[from];
         let rate = &server.rate * factor;
         let early = &server.slack * factor + &rate * &server.rounding;
-        Some(Arrival::bucket(longest + early, rate))
+        Line { burst: longest + early, rate }
     }
 
     /// Returns what the root gets from the line.
@@ -233,7 +253,9 @@ impl<'a> Place<'a> {
             Kind::Fair(law, weights) => self.in_fair_queueing(parent, child, *law, weights, is_root),
             Kind::Unbounded(why) => Err(why.clone()),
             Kind::Policer(_) | Kind::Fifo => Err("a queue in a queue that has none".to_owned()),
-            Kind::Shaper(_) => Err("queues below a shaper".to_owned()),
+            Kind::TokenClasses(classes) => self.in_token_classes(parent, child, classes, is_root),
+            Kind::Shaper(buckets) => self.below_shaper(buckets, is_root),
+            Kind::ServiceCurves(_) => Err("service curves below another queue".to_owned()),
             Kind::Deadlines(_) | Kind::WorkConserving => Err("queues below an order of packets".to_owned()),
         }
     }

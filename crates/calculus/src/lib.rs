@@ -7,7 +7,8 @@
 //!
 //! All numbers are exact rationals ([`Exact`]): a bound is not rounded before it is printed. Curves are
 //! piecewise linear: an [`Arrival`] is a minimum of token buckets, a [`Service`] a maximum of rate-latency
-//! curves. [`analyse`] goes through a network without cycles server by server (total flow analysis), then
+//! curves. [`analyse`] goes through a network server by server (total flow analysis; servers on cycles by their
+//! fixed point, if it has one), then
 //! bounds each flow again by the convolution of what the servers leave it (separate flow analysis, *pay
 //! bursts only once*), and keeps the smaller bound. Each step names its [`Theorem`].
 //!
@@ -30,14 +31,16 @@ mod analysis;
 mod arrival;
 mod disciplines;
 mod exact;
+mod guarantees;
 mod network;
 mod order;
+mod others;
 mod service;
 mod theorem;
 
 pub use analysis::{Bounds, Derivation, FlowBound, QueueBound, Step, analyse};
 pub use arrival::{Arrival, Line};
 pub use exact::{Exact, ceil_picos, ratio, seconds, to_f64};
-pub use network::{Bucket, FairLaw, Flow, Hop, Kind, Network, Node, Server};
+pub use network::{Bucket, FairLaw, Flow, Hop, Kind, Network, Node, Server, TokenClass, TwoRates};
 pub use service::{Piece, Service};
 pub use theorem::Theorem;

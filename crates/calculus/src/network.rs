@@ -70,6 +70,11 @@ pub enum Kind {
     Fair(FairLaw, Vec<u64>),
     /// Earliest deadline first, with the relative deadline of each child in seconds.
     Deadlines(Vec<Exact>),
+    /// Classes with token buckets, those that have tokens first, by priority: HTB with its leaves.
+    TokenClasses(Vec<TokenClass>),
+    /// Earliest deadline of a service curve among those that are eligible: H-FSC with its leaves. `None`: a
+    /// leaf that only shares.
+    ServiceCurves(Vec<Option<TwoRates>>),
     /// Any order that never idles while packets wait.
     WorkConserving,
     /// No theorem: the reason.
@@ -85,6 +90,30 @@ pub enum FairLaw {
     SelfClocked,
     /// Start-time fair queueing.
     StartTime,
+}
+
+/// Leaf of classes with token buckets, in frame bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenClass {
+    /// Guaranteed rate.
+    pub rate: Exact,
+    /// Depth of the bucket of its rate.
+    pub burst: Exact,
+    /// Depth of the bucket of its ceiling.
+    pub ceiling_burst: Exact,
+    /// Priority; the lowest goes first.
+    pub priority: u8,
+}
+
+/// Service curve of two rates in frame bits: the second from `bend` seconds on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TwoRates {
+    /// Rate before the bend.
+    pub first: Exact,
+    /// Time of the bend; zero for a straight line.
+    pub bend: Exact,
+    /// Rate behind the bend.
+    pub second: Exact,
 }
 
 /// Token bucket in frame bits.

@@ -198,10 +198,9 @@ impl Service {
         Self::new(all.collect())
     }
 
-    /// Returns what is left of a FIFO queue to a flow beside `others`, of which the line of the least rate
+    /// Returns what is left of a FIFO queue to a flow beside others, of which the line of the least rate
     /// counts: `[service(t) - line(t - theta)]+` after `theta`, at which the service has done its burst.
-    pub fn left_by_fifo(&self, others: &Arrival) -> Option<Self> {
-        let line = others.lines().last()?;
+    pub fn left_by_fifo(&self, line: &Line) -> Option<Self> {
         let theta = self.inverse(&line.burst)?;
         let left = |piece: &Piece| Piece {
             rate: &piece.rate - &line.rate,

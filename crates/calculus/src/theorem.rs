@@ -21,6 +21,12 @@ pub enum Theorem {
     Deadlines,
     /// Delay of a token bucket filter.
     Shaper,
+    /// Delay of a class with a token bucket.
+    TokenClass,
+    /// Delay of a leaf with a real-time service curve.
+    ServiceCurve,
+    /// Arrivals on a cycle.
+    FixedPoint,
     /// Delay of any work-conserving order.
     BusyPeriod,
     /// Envelope behind a policer.
@@ -54,6 +60,9 @@ impl Theorem {
             Self::StartTime => "STFQ",
             Self::Deadlines => "EDF",
             Self::Shaper => "greedy shaper",
+            Self::TokenClass => "HTB",
+            Self::ServiceCurve => "H-FSC",
+            Self::FixedPoint => "fixed point",
             Self::BusyPeriod => "busy period",
             Self::Policer => "policer",
             Self::LineSpeed => "line speed",
@@ -84,6 +93,15 @@ impl Theorem {
             Self::StartTime => "delay <= h(A - l, r t) + sum of L_j/C over the other children + l/C",
             Self::Deadlines => "delay <= d + x if sum of A_i(t - d_i) + L_later <= C (t + x) for all t",
             Self::Shaper => "delay <= max of h(A, C t) and h(A - B, R t) + L/C: a shaper adds no more",
+            Self::TokenClass => {
+                "service r (t - l/r - K/(C - R)): others with tokens send at most R t + sum(b_j + L_j), K with one packet"
+            }
+            Self::ServiceCurve => {
+                "delay <= h(A, S) + L_max/C if the real-time curves sum to no more than C t"
+            }
+            Self::FixedPoint => {
+                "arrivals that reproduce themselves around a cycle hold, if the network begins empty"
+            }
             Self::BusyPeriod => "delay <= first t with A(t) <= C t, in whatever order packets are sent",
             Self::Policer => "no more than the bucket passes in any interval",
             Self::LineSpeed => "delay <= h(A - l, service) + l/C: the packet itself takes the whole line",
@@ -116,6 +134,15 @@ impl Theorem {
                 "Georgiadis, Guerin and Parekh, INFOCOM 1994; Liebeherr, Wrege and Ferrari, ToN 4 (1996)"
             }
             Self::Shaper => "Le Boudec and Thiran, Network Calculus, theorem 1.5.2",
+            Self::TokenClass => {
+                "Lockgate, docs/decisions/157; after Stiliadis and Varma, Latency-rate servers, ToN 6 (1998)"
+            }
+            Self::ServiceCurve => {
+                "Stoica, Zhang and Ng, SIGCOMM 1997, theorem 1; Sariowan, Cruz and Polyzos, 1995"
+            }
+            Self::FixedPoint => {
+                "Thomas, Le Boudec and Mifdaoui, RTSS 2019, theorem 1; Le Boudec and Thiran, section 6.3.2"
+            }
             Self::BusyPeriod => "Le Boudec and Thiran, Network Calculus, section 1.4",
             Self::Policer => "RFC 2697; Le Boudec and Thiran, Network Calculus, section 1.2.2",
             Self::LineSpeed => "Mohammadpour, Stai and Le Boudec, IEEE Networking Letters 1 (2019)",

@@ -1,8 +1,8 @@
 //! Examples of textbooks and papers, worked out by hand.
 
 use lockgate_calculus::{
-    Arrival, Bucket, Exact, FairLaw, Flow, Hop, Kind, Line, Network, Node, Server, Service, Theorem, analyse,
-    ratio,
+    Arrival, Bucket, Exact, FairLaw, Flow, Hop, Kind, Line, Network, Node, Server, Service, Theorem,
+    TokenClass, TwoRates, analyse, ratio,
 };
 
 fn line(burst: u64, rate: u64) -> Line {
@@ -192,6 +192,67 @@ fn a_shaper_adds_the_wait_for_tokens_and_a_policer_lowers_the_burst() {
 }
 
 #[test]
+fn a_cycle_of_two_queues_has_the_bound_of_its_fixed_point() {
+    // Flows from 0 to 1 and from 1 to 0: 1000 bits at once and 100 a second, lines of 1000. A queue receives
+    // 1000 + 100 t and, from one line, the least of 1000 + 1000 t and B + 100 t: the last bit waits the
+    // longest at t = (B - 1000) / 900, and D = 2 + t / 10. B = 1000 + 100 (D - 1), in whole bits 1102.
+    let buckets = [line(1000, 100)];
+    let around = vec![flow(1000, &buckets, &[(0, 0), (1, 0)]), flow(1000, &buckets, &[(1, 0), (0, 0)])];
+    let fifo = (0..2).map(|_| server(1000, Kind::Fifo, 0)).collect();
+    let bounds = analyse(&Network { servers: fifo, flows: around });
+    let hop = ratio(2, 1) + ratio(102, 9000);
+    for bound in &bounds.flows {
+        assert!(bound.derivation.is_cyclic);
+        assert_eq!(bound.derivation.total, Some(&hop + &hop));
+        assert!(bound.delay.as_ref().is_ok_and(|delay| *delay <= &hop + &hop));
+    }
+}
+
+/// Returns the delay of a flow of 1000 bits in the first child of a server, beside one in the second.
+fn beside(server: Server) -> Result<Exact, String> {
+    let (own, other) = ([line(1000, 100)], [line(5000, 200)]);
+    delays(vec![server], vec![flow(1000, &own, &[(0, 1)]), flow(1000, &other, &[(0, 2)])]).swap_remove(0)
+}
+
+#[test]
+fn classes_and_curves_give_their_guarantees() {
+    // HTB: the other class has 2000 bits of tokens, goes 1000 into debt, and one packet is in service: K =
+    // 4000 at 1000 - 300. The own debt is paid after 1000 / 300, and the packet takes 1.
+    let class = |burst| TokenClass {
+        rate: ratio(300, 1),
+        burst: ratio(burst, 1),
+        ceiling_burst: ratio(burst, 1),
+        priority: 0,
+    };
+    let htb = |own| server(1000, Kind::TokenClasses(vec![class(own), class(2000)]), 2);
+    assert_eq!(beside(htb(2000)), Ok(ratio(10, 3) + ratio(40, 7) + ratio(1, 1)));
+    // 300 * 40 / 7 bits come while it waits: a bucket of less loses some.
+    let lost = beside(htb(1700));
+    assert!(lost.as_ref().is_err_and(|why| why.contains("of 215 B")), "{lost:?}");
+    // H-FSC: 1000 bits at 500 within the first 4 seconds, and one packet at 1000.
+    let curve = |first, bend, second| TwoRates {
+        first: ratio(first, 1),
+        bend: ratio(bend, 1),
+        second: ratio(second, 1),
+    };
+    let hfsc = |first| {
+        server(1000, Kind::ServiceCurves(vec![Some(curve(first, 4, 100)), Some(curve(400, 0, 400))]), 2)
+    };
+    assert_eq!(beside(hfsc(500)), Ok(ratio(3, 1)));
+    // 601 + 400 are more than the line.
+    assert!(beside(hfsc(601)).is_err_and(|why| why.starts_with("overload")));
+    // A shaper of 500 over strict priority: a packet's tokens, a lower packet's, and its own time on the line.
+    let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
+    let bucket = Bucket { burst: ratio(4000, 1), rate: ratio(500, 1), granted: ratio(500, 1) };
+    shaped
+        .nodes
+        .insert(0, Node { name: "shaper".to_owned(), parent: None, kind: Kind::Shaper(vec![bucket]) });
+    shaped.nodes.iter_mut().skip(1).for_each(|node| node.parent = Some(node.parent.map_or(0, |_| 1)));
+    let flows = vec![flow(1000, &[line(1000, 100)], &[(0, 2)]), flow(1000, &[line(5000, 200)], &[(0, 3)])];
+    assert_eq!(delays(vec![shaped], flows)[0], Ok(ratio(5, 1)));
+}
+
+#[test]
 fn what_has_no_theorem_says_why() {
     let buckets = [line(1000, 100)];
     let fifo = |count| (0..count).map(|_| server(1000, Kind::Fifo, 0)).collect::<Vec<_>>();
@@ -206,8 +267,13 @@ fn what_has_no_theorem_says_why() {
     let bounds =
         delays(vec![server(1000, Kind::Priority(Vec::new()), 2)], vec![flow(1000, &buckets, &[(0, 1)]), tcp]);
     assert_eq!(bounds[0], Ok(ratio(2, 1)));
-    let around = vec![flow(1000, &buckets, &[(0, 0), (1, 0)]), flow(1000, &buckets, &[(1, 0), (0, 0)])];
-    assert!(delays(fifo(2), around)[0].as_ref().is_err_and(|why| why.starts_with("a cycle of queues")));
+    // Around a ring of eight at 90 %, each queue adds more jitter than the next one takes.
+    let around = (0..8).map(|first| {
+        let path: Vec<_> = (first..first + 7).map(|server| (server % 8, 0)).collect();
+        flow(1000, &[line(1000, 128)], &path)
+    });
+    let bounds = delays(fifo(8), around.collect());
+    assert!(bounds[0].as_ref().is_err_and(|why| why.starts_with("no fixed point")), "{bounds:?}");
     // A band that waits for tokens sends later than it receives: no bound below it.
     let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
     let rate = || ratio(100, 1);
