@@ -43,12 +43,17 @@ struct Builder<'a> {
     servers: BTreeMap<Place, usize>,
     /// Nodes of the queues of each server, by their index in the tree.
     nodes: Vec<Vec<usize>>,
+    factors: BTreeMap<(Place, Option<Place>, u64, u64), Factors>,
 }
+
+/// Most work of a frame bit, most work of a unit of work at the place before, and most work of a frame.
+type Factors = (Exact, Exact, Exact);
 
 /// Returns the network of a scenario.
 pub(super) fn model(scenario: &Scenario) -> Model {
     let model = Model { network: Network::default(), limits: Vec::new(), envelopes: Vec::new() };
-    let mut builder = Builder { scenario, model, servers: BTreeMap::new(), nodes: Vec::new() };
+    let mut builder =
+        Builder { scenario, model, servers: BTreeMap::new(), nodes: Vec::new(), factors: BTreeMap::new() };
     for index in 0..scenario.flows.len() {
         builder.flow(index);
     }
@@ -232,17 +237,16 @@ impl Builder<'_> {
         }
     }
 
-    fn hop(
-        &self,
-        server: usize,
-        place: Place,
-        before: Option<Place>,
-        [shortest, longest]: [Bytes; 2],
-    ) -> Hop {
-        let one = || ratio(1, 1);
+    /// Returns the most work of a frame bit, the most work of a unit of work at the place before, and the most
+    /// work of a frame. They are computed once for the same lengths.
+    fn factors(&mut self, place: Place, before: Option<Place>, [shortest, longest]: [Bytes; 2]) -> Factors {
+        let key = (place, before, shortest.0, longest.0);
+        if let Some(known) = self.factors.get(&key) {
+            return known.clone();
+        }
         let is_even = self.is_even(place) && before.is_none_or(|before| self.is_even(before));
         let mut factor = self.work(place, shortest) / bits(shortest);
-        let mut from_before = one();
+        let mut from_before = ratio(1, 1);
         let mut most = self.work(place, longest);
         if !is_even {
             // Framing rounds up: each length has its own work.
@@ -256,6 +260,19 @@ impl Builder<'_> {
                 most = most.max(work);
             }
         }
+        let factors = (factor, from_before, most);
+        self.factors.insert(key, factors.clone());
+        factors
+    }
+
+    fn hop(
+        &mut self,
+        server: usize,
+        place: Place,
+        before: Option<Place>,
+        [shortest, longest]: [Bytes; 2],
+    ) -> Hop {
+        let (factor, from_before, most) = self.factors(place, before, [shortest, longest]);
         let quickest = match place {
             Place::Port(port) => {
                 let port = &self.scenario.ports[port];

@@ -1,8 +1,8 @@
 //! Trees of queues as the calculus sees them.
 
-use lockgate_calculus::{Bucket, Exact, FairLaw, Kind, Node, ratio};
+use lockgate_calculus::{Bucket, Exact, FairLaw, Kind, Node, TokenClass, TwoRates, ratio};
 use lockgate_engine::discipline::Discipline;
-use lockgate_engine::disciplines::{self, Drr, Edf, Ets, Policer, Prio, Tbf, Wf2qPlus, Wrr};
+use lockgate_engine::disciplines::{self, Drr, Edf, Ets, Hfsc, Htb, Policer, Prio, Tbf, Wf2qPlus, Wrr};
 use lockgate_engine::overhead::Framing;
 use lockgate_engine::units::{Bytes, Limit, Overhead, Rate};
 use lockgate_scenario::PortModel;
@@ -11,6 +11,9 @@ use serde::de::DeserializeOwned;
 
 /// Kinds that send in the order of arrival whatever they drop.
 const IN_ORDER: [&str; 6] = ["fifo", "red", "choke", "codel", "pie", "cobalt"];
+
+/// Kinds whose decisions a coarse clock delays or reorders.
+const TIMED: [&str; 8] = ["tbf", "policer", "wfq", "wf2q+", "stfq", "scfq", "htb", "hfsc"];
 
 /// Queues of a port, as nodes of a server.
 pub(super) struct Queues {
@@ -37,7 +40,7 @@ pub(super) fn queues(port: &PortModel) -> Queues {
 fn coarse(port: &PortModel, tree: &[Queue]) -> Option<String> {
     let timed = |queue: &&Queue| {
         let is_prio = queue.kind == "prio" && tree.iter().any(|child| child.share.contains_key("guard_rate"));
-        is_prio || ["tbf", "policer", "wfq", "wf2q+", "stfq", "scfq"].contains(&queue.kind)
+        is_prio || TIMED.contains(&queue.kind)
     };
     if port.clock.is_some()
         && let Some(queue) = tree.iter().find(timed)
@@ -45,7 +48,7 @@ fn coarse(port: &PortModel, tree: &[Queue]) -> Option<String> {
         return Some(format!("a coarse clock below `{}`", queue.kind));
     }
     let has_ring = port.ring.is_some_and(|ring| ring.slots > 1);
-    let shapes = tree.iter().any(|queue| queue.kind == "tbf");
+    let shapes = tree.iter().any(|queue| ["tbf", "htb", "hfsc"].contains(&queue.kind));
     (shapes && (has_ring || port.pace.rate.is_some()))
         .then(|| "a shaper above a device ring or a rate".to_owned())
 }
@@ -83,6 +86,12 @@ impl Queues {
                 return;
             }
             self.nodes[node].kind = Kind::Unbounded("queues below a policer".to_owned());
+        }
+        if matches!(self.nodes[node].kind, Kind::TokenClasses(_) | Kind::ServiceCurves(_)) {
+            for leaf in leaves(tree, queue) {
+                self.add(tree, leaf, Some(node));
+            }
+            return;
         }
         let strict = match queue.kind {
             "ets" => {
@@ -146,9 +155,46 @@ fn kind(tree: &[Queue], queue: &Queue) -> Option<Kind> {
             Some(Kind::Deadlines(shares.iter().map(seconds).collect()))
         }
         "tbf" => Some(shaper(&typed(&queue.config)?)),
+        "htb" => Some(token_classes(tree, queue)?),
+        "hfsc" => {
+            Some(Kind::ServiceCurves(leaves(tree, queue).map(|leaf| curve_of(&tree[leaf].share)).collect()))
+        }
         "policer" => Some(policer(&typed(&queue.config)?)),
         _ => in_any_order(tree, queue).then_some(Kind::WorkConserving),
     }
+}
+
+/// Returns the leaves of the classes of a queue, below inner classes too, in order.
+fn leaves<'a>(tree: &'a [Queue], queue: &'a Queue) -> Box<dyn Iterator<Item = usize> + 'a> {
+    Box::new(queue.children.iter().flat_map(move |child| {
+        if tree[*child].is_class() { leaves(tree, &tree[*child]) } else { Box::new(core::iter::once(*child)) }
+    }))
+}
+
+/// Returns the leaves of `htb`; `None` if a share does not read.
+fn token_classes(tree: &[Queue], queue: &Queue) -> Option<Kind> {
+    let mut classes = Vec::new();
+    for leaf in leaves(tree, queue) {
+        let share: <Htb as Discipline>::Share = typed(&tree[leaf].share)?;
+        if share.overhead != Overhead(0) || share.mpu != Bytes::ZERO || share.framing != Framing::Noatm {
+            return Some(Kind::Unbounded("a class that counts the overhead of a line".to_owned()));
+        }
+        classes.push(TokenClass {
+            rate: ratio(share.rate.as_bits(), 1),
+            burst: bits(share.burst),
+            ceiling_burst: bits(share.cburst),
+            priority: share.prio,
+        });
+    }
+    Some(Kind::TokenClasses(classes))
+}
+
+/// Returns the real-time curve of a leaf of `hfsc`.
+fn curve_of(share: &toml::Table) -> Option<TwoRates> {
+    let share: <Hfsc as Discipline>::Share = typed(share)?;
+    let curve = share.rt.or(share.sc)?;
+    let [first, second] = [curve.m1, curve.m2].map(|rate| ratio(rate.as_bits(), 1));
+    Some(TwoRates { first, bend: lockgate_calculus::seconds(curve.d.as_picos()), second })
 }
 
 /// Returns whether a queue and all below it never idle while packets wait.

@@ -107,6 +107,9 @@ fn hop(proof: &Proof, number: usize, step: &Step, lines: &mut Lines) {
 fn ending(proof: &Proof, index: usize, lines: &mut Lines) {
     let derivation = proof.derivation(index);
     let theorem = |theorem: Theorem| format!("{} [{}]", theorem.statement(), theorem.source());
+    if derivation.is_cyclic {
+        lines.sentence(&format!("{}: {}", Theorem::FixedPoint.name(), theorem(Theorem::FixedPoint)));
+    }
     if let Some(total) = &derivation.total {
         let name = Theorem::TotalFlow.name();
         lines.sentence(&format!("{name}: {}: {}", seconds(total), theorem(Theorem::TotalFlow)));
