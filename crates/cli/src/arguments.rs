@@ -478,6 +478,12 @@ pub(crate) struct Attack {
     /// Number of runs, such as 500, or a time, such as 60s
     #[arg(long, default_value = "60s", value_name = "RUNS|TIME")]
     pub(crate) budget: String,
+    /// Largest number of flows of the enemy, besides that of the metric [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) flows: Option<usize>,
+    /// Makes as many runs of random traffic, and compares
+    #[arg(long)]
+    pub(crate) random: bool,
     /// Seed of the search
     #[arg(long, default_value_t = 1, value_name = "N")]
     pub(crate) seed: u64,

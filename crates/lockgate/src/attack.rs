@@ -6,11 +6,14 @@
 //! ```
 //!
 //! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that is not in a group and has
-//! an envelope, stated or derived. All other traffic stays. The search is deterministic by its seed if it
+//! an envelope, stated or derived, and the start of every other flow that is not in a group. A flow of which
+//! more is better, such as its throughput, keeps its own traffic. The search is deterministic by its seed if it
 //! is bounded by runs: each generation is made from the last one alone, whatever the threads.
 //!
 //! What is found is a lower bound of the worst; [`prove`](crate::proof::prove) has an upper one. *Not
 //! found* is effort, never safety.
+
+mod genome;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,9 +21,10 @@ use std::sync::Arc;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::metric::{Better, MetricError, Quantity, Subject, matches};
-use lockgate_scenario::{Envelope, Override, Scenario, Traffic, Transport};
+use lockgate_scenario::{Envelope, Flow, Override, Scenario, Traffic, Transport};
 use lockgate_traffic::{LoadedFiles, Replay, ReplayConfig, TrafficConfig};
 
+use self::genome::{Dice, Gene, Genome, MOST_PACKETS, Rules};
 use crate::run::{on_threads, run};
 use crate::{Error, Options, proof};
 
@@ -30,11 +34,11 @@ pub type Captures = BTreeMap<String, Arc<[u8]>>;
 /// Mutants of a generation.
 const GENERATION: usize = 16;
 
+/// Genomes of a generation that are random instead.
+const NEWCOMERS: usize = 4;
+
 /// Parents of a generation.
 const PARENTS: usize = 4;
-
-/// Limit on the packets of one flow.
-const MOST_PACKETS: usize = 4000;
 
 /// Limit on the runs of the shrinker.
 const MOST_SHRINKING: u64 = 60;
@@ -43,45 +47,6 @@ const MOST_SHRINKING: u64 = 60;
 pub const WINDOW: Duration = Duration::from_secs(2);
 
 const NANOS: u64 = 1_000_000_000;
-
-/// Generator of small numbers: the multiplier of Knuth's MMIX.
-struct Dice(u64);
-
-impl Dice {
-    fn of(seed: u64, number: u64) -> Self {
-        let mut dice =
-            Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        (0..4).for_each(|_| _ = dice.below(2));
-        dice
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most.max(1)
-    }
-
-    /// Returns a time from a nanosecond to 100 ms, each power of ten as likely.
-    fn time(&mut self) -> u64 {
-        let most = 10_u64.pow(self.below(9) as u32);
-        1 + self.below(most)
-    }
-}
-
-/// Packets that come as soon as the envelope lets them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Burst {
-    /// Time since the last packet before, in nanoseconds.
-    pause: u64,
-    packets: u32,
-    /// Length, from the shortest (0) to the longest (255).
-    length: u8,
-}
-
-/// Bursts of one flow, the first after the start.
-type Gene = Vec<Burst>;
-
-/// Traffic of all flows of the enemy.
-type Genome = Vec<Gene>;
 
 /// Packets of a flow: times in nanoseconds since the start of the run, and lengths.
 type Packets = Vec<(u64, u32)>;
@@ -100,6 +65,10 @@ pub struct Budget<'a> {
     pub runs: u64,
     /// Seed of the search.
     pub seed: u64,
+    /// Largest number of flows of the enemy that send, besides that of the metric.
+    pub flows: Option<usize>,
+    /// True to compare with as many runs of random traffic.
+    pub random: bool,
     /// Callback that ends the search, after a generation, by returning true.
     pub is_over: &'a (dyn Fn() -> bool + Sync),
 }
@@ -146,6 +115,9 @@ impl Attack {
 struct Range<'a> {
     scenario: Scenario,
     weapons: Vec<Weapon>,
+    /// Indices of the flows that can only be moved.
+    moved: Vec<usize>,
+    rules: Rules,
     quantity: Quantity,
     /// 1 if more is worse, -1 if less is.
     sign: f64,
@@ -166,11 +138,11 @@ pub fn attack(
     budget: Budget<'_>,
     options: &Options<'_>,
 ) -> Result<Attack, Error> {
-    let range = Range::new(scenario, that, options)?;
+    let range = Range::new(scenario, that, budget.flows, options)?;
     let own = range.own()?;
     let mut history = Vec::new();
     let mut made = 0;
-    let mut population: Vec<Scored> = range.score(range.seeds())?;
+    let mut population: Vec<Scored> = range.score(range.rules.seeds())?;
     while !population.is_empty() {
         made += if made == 0 { population.len() as u64 } else { GENERATION as u64 };
         // The order of equal values is that of their making.
@@ -185,15 +157,20 @@ pub fn attack(
         }
         let mutants = (0..GENERATION).map(|number| {
             let mut dice = Dice::of(budget.seed, made + number as u64);
+            // Without theory, a search may stay near its seeds.
+            if number >= GENERATION - NEWCOMERS {
+                return range.rules.random(&mut dice);
+            }
             let parent = dice.below(population.len() as u64) as usize;
-            Range::mutant(&population[parent].1, &mut dice)
+            range.rules.mutant(&population[parent].1, &mut dice)
         });
         let mutants = range.score(mutants.collect())?;
         population.extend(mutants);
     }
-    let (best, genome) = population.into_iter().next().unwrap_or((f64::NEG_INFINITY, Vec::new()));
+    let nothing = || Genome { bursts: Vec::new(), starts: Vec::new() };
+    let (best, genome) = population.into_iter().next().unwrap_or_else(|| (f64::NEG_INFINITY, nothing()));
     let (genome, shrinking) = range.shrunk(genome, best)?;
-    let random = range.random(made, budget.seed)?;
+    let random = if budget.random { range.random(made, budget.seed)? } else { f64::NEG_INFINITY };
     let worst = |value: f64| value.is_finite().then_some(value * range.sign);
     let history = history.into_iter().map(|(runs, value)| (runs, value * range.sign)).collect();
     let (captures, settings, flows) = range.captured(&genome);
@@ -212,7 +189,12 @@ pub fn attack(
 }
 
 impl<'a> Range<'a> {
-    fn new(scenario: &Scenario, that: &str, options: &'a Options<'a>) -> Result<Self, Error> {
+    fn new(
+        scenario: &Scenario,
+        that: &str,
+        most: Option<usize>,
+        options: &'a Options<'a>,
+    ) -> Result<Self, Error> {
         let quantity = Quantity::parse(that)?;
         let mut scenario = scenario.clone();
         scenario.observe([that]);
@@ -220,20 +202,35 @@ impl<'a> Range<'a> {
         if scenario.changes.is_empty() {
             scenario.duration = scenario.duration.min(window);
         }
-        let is_free = |flow: &lockgate_scenario::Flow| {
-            flow.transport == Transport::Udp && !flow.echo && !flow.name.contains('/')
-        };
-        let weapon = |(index, flow): (usize, &lockgate_scenario::Flow)| {
-            let envelope = flow.envelope(scenario.duration).ok()?;
-            is_free(flow).then_some(Weapon { flow: index, envelope })
-        };
-        let weapons: Vec<Weapon> = scenario.flows.iter().enumerate().filter_map(weapon).collect();
-        if weapons.is_empty() {
-            return Err(Error::Attack("no flow of UDP outside a group has an envelope".to_owned()));
+        let is_own = |flow: &Flow| quantity.addresses().any(|address| is_of(&address.subject, &flow.name));
+        let more_is_better = quantity.of.metric.better == Some(Better::Higher);
+        if more_is_better && matches!(quantity.of.subject, Subject::Port(..)) {
+            return Err(Error::Attack("traffic that stays away makes the metric of a port worse".to_owned()));
         }
-        let sign = if quantity.of.metric.better == Some(Better::Higher) { -1.0 } else { 1.0 };
+        let is_kept = |flow: &Flow| flow.name.contains('/') || (more_is_better && is_own(flow));
+        let (mut weapons, mut moved) = (Vec::new(), Vec::new());
+        for (index, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| !is_kept(flow)) {
+            match (flow.transport, flow.envelope(scenario.duration)) {
+                (Transport::Udp, Ok(envelope)) if !flow.echo => {
+                    weapons.push(Weapon { flow: index, envelope });
+                }
+                (Transport::Udp | Transport::Tcp(_), _) => moved.push(index),
+                _ => {}
+            }
+        }
+        if weapons.is_empty() && moved.is_empty() {
+            let why = "no flow outside a group has an envelope or a start that may change";
+            return Err(Error::Attack(why.to_owned()));
+        }
+        let rules = Rules {
+            own: weapons.iter().map(|weapon| is_own(&scenario.flows[weapon.flow])).collect(),
+            most,
+            starts: moved.iter().map(|flow| nanos(scenario.flows[*flow].start)).collect(),
+            end: nanos(scenario.duration),
+        };
+        let sign = if more_is_better { -1.0 } else { 1.0 };
         let seed = options.seeds.first().copied().unwrap_or(Seed(1));
-        Ok(Self { scenario, weapons, quantity, sign, options, seed })
+        Ok(Self { scenario, weapons, moved, rules, quantity, sign, options, seed })
     }
 
     /// Returns the value of the scenario's own traffic.
@@ -266,9 +263,18 @@ impl<'a> Range<'a> {
     /// Returns the scenario with the traffic of a genome.
     fn armed(&self, genome: &Genome) -> Scenario {
         let mut scenario = self.scenario.clone();
-        for (weapon, gene) in self.weapons.iter().zip(genome) {
+        for (flow, start) in self.moved.iter().zip(&genome.starts) {
+            let flow = &mut scenario.flows[*flow];
+            flow.start = Duration::from_picos(start.saturating_mul(1000));
+            flow.start_law = None;
+        }
+        for (weapon, gene) in self.weapons.iter().zip(&genome.bursts) {
             let packets = self.packets(weapon, gene);
             let flow = &mut scenario.flows[weapon.flow];
+            if packets.is_empty() {
+                (flow.start, flow.start_law) = (self.scenario.duration, None);
+                continue;
+            }
             let file = file_of(&flow.name);
             let Ok(replay) = Replay::read(&capture(&packets)) else { continue };
             let mut files = LoadedFiles::none();
@@ -322,120 +328,30 @@ impl<'a> Range<'a> {
         packets
     }
 
-    /// Returns genomes that theory names: the worst traffic of FIFO, priority, rounds and of what has times
-    /// of its own.
-    fn seeds(&self) -> Vec<Genome> {
-        let target = |weapon: &Weapon| {
-            let name = &self.scenario.flows[weapon.flow].name;
-            self.quantity.addresses().any(|address| is_of(&address.subject, name))
-        };
-        let burst = |pause, packets, length| Burst { pause, packets, length };
-        let all = MOST_PACKETS as u32;
-        let genome =
-            |of: &dyn Fn(bool) -> Gene| self.weapons.iter().map(|weapon| of(target(weapon))).collect();
-        let mut seeds: Vec<Genome> = vec![
-            genome(&|_| vec![burst(0, all, 255)]),
-            genome(&|own| vec![burst(u64::from(own) * 1000, all, 255)]),
-            // A long packet of each other is in service when all wake up.
-            genome(&|own| {
-                if own { vec![burst(2, all, 255)] } else { vec![burst(0, 1, 255), burst(1, all, 255)] }
-            }),
-            genome(&|own| {
-                if own { vec![burst(0, 1, 255), burst(2, all, 255)] } else { vec![burst(1, all, 255)] }
-            }),
-            genome(&|own| vec![burst(u64::from(own) * 1000, all, if own { 0 } else { 255 })]),
-            genome(&|own| vec![burst(u64::from(own) * 1000, all, if own { 255 } else { 0 })]),
-        ];
-        for millis in [1, 5, 20, 100, 200] {
-            let period = millis * 1_000_000;
-            let beat = |own: bool| {
-                (0..8)
-                    .map(|number| burst(if number == 0 { u64::from(own) * 1000 } else { period }, 64, 255))
-                    .collect()
-            };
-            seeds.push(genome(&beat));
-        }
-        seeds
-    }
-
-    fn mutant(parent: &Genome, dice: &mut Dice) -> Genome {
-        let mut genome = parent.clone();
-        for _ in 0..=dice.below(3) {
-            let index = dice.below(genome.len() as u64) as usize;
-            let start =
-                genome[dice.below(parent.len() as u64) as usize].first().map_or(0, |burst| burst.pause);
-            let gene = &mut genome[index];
-            let place = dice.below(gene.len() as u64) as usize;
-            let is_long = gene.len() > 1;
-            match (dice.below(8), gene.get_mut(place)) {
-                (0, Some(burst)) => burst.pause = burst.pause.saturating_add(dice.time()),
-                (1, Some(burst)) => burst.pause = burst.pause.saturating_sub(dice.time()),
-                (2, Some(burst)) => burst.packets = 1 + dice.below(64) as u32,
-                (3, Some(burst)) => burst.length = dice.below(256) as u8,
-                (4, Some(burst)) => burst.packets = MOST_PACKETS as u32,
-                (5, _) => {
-                    let burst = Burst { pause: dice.time(), packets: 1 + dice.below(64) as u32, length: 255 };
-                    gene.insert(place, burst);
-                }
-                (6, Some(_)) if is_long => drop(gene.remove(place)),
-                (_, Some(_)) => gene[0].pause = start + dice.below(3),
-                (_, None) => {}
-            }
-        }
-        genome
-    }
-
     /// Returns the smallest genome that is as bad, as far as tried, and the runs that were made.
     fn shrunk(&self, genome: Genome, best: f64) -> Result<(Genome, u64), Error> {
         let (mut genome, mut made) = (genome, 0);
-        for index in 0..genome.len() {
-            for smaller in [4_usize, 2, 1] {
+        'smaller: loop {
+            for tried in self.rules.smaller(&genome) {
                 if made >= MOST_SHRINKING || (self.options.stop)() {
                     return Ok((genome, made));
-                }
-                if genome[index].is_empty() {
-                    continue;
-                }
-                let mut tried = genome.clone();
-                tried[index] = match smaller {
-                    1 => tried[index][..tried[index].len() - 1].to_vec(),
-                    _ => tried[index]
-                        .iter()
-                        .map(|burst| Burst {
-                            packets: burst.packets.div_ceil(smaller as u32),
-                            ..burst.clone()
-                        })
-                        .collect(),
-                };
-                if tried[index].is_empty() {
-                    continue;
                 }
                 made += 1;
                 if let Some((value, tried)) = self.score(vec![tried])?.pop()
                     && value >= best
                 {
                     genome = tried;
+                    continue 'smaller;
                 }
             }
+            return Ok((genome, made));
         }
-        Ok((genome, made))
     }
 
     /// Returns the worst of so many random genomes.
     fn random(&self, runs: u64, seed: u64) -> Result<f64, Error> {
-        let genome = |number: u64| {
-            let mut dice = Dice::of(!seed, number);
-            let gene = |dice: &mut Dice| -> Gene {
-                let burst = |dice: &mut Dice| Burst {
-                    pause: dice.below(100_000_000),
-                    packets: 1 + dice.below(64) as u32,
-                    length: dice.below(256) as u8,
-                };
-                (0..=dice.below(8)).map(|_| burst(dice)).collect()
-            };
-            self.weapons.iter().map(|_| gene(&mut dice)).collect()
-        };
-        let values = self.score((0..runs).map(genome).collect())?;
+        let genomes = (0..runs).map(|number| self.rules.random(&mut Dice::of(!seed, number)));
+        let values = self.score(genomes.collect())?;
         Ok(values.into_iter().map(|(value, _)| value).fold(f64::NEG_INFINITY, f64::max))
     }
 
@@ -459,11 +375,20 @@ impl<'a> Range<'a> {
     fn captured(&self, genome: &Genome) -> (Captures, Vec<String>, Vec<(String, usize)>) {
         let (mut captures, mut flows) = (BTreeMap::new(), Vec::new());
         let mut settings = vec![format!("duration={}ns", nanos(self.scenario.duration))];
-        for (weapon, gene) in self.weapons.iter().zip(genome) {
+        for (flow, start) in self.moved.iter().zip(&genome.starts) {
+            let name = &self.scenario.flows[*flow].name;
+            settings.push(format!("flow.\"{name}\".start={start}ns"));
+        }
+        for (weapon, gene) in self.weapons.iter().zip(&genome.bursts) {
             let flow = &self.scenario.flows[weapon.flow];
             let packets = self.packets(weapon, gene);
             let file = file_of(&flow.name);
             let path = format!("flow.\"{}\"", flow.name);
+            if packets.is_empty() {
+                settings.push(format!("{path}.start={}ns", nanos(self.scenario.duration)));
+                flows.push((flow.name.clone(), 0));
+                continue;
+            }
             for key in ["gap", "rate", "size", "payload", "batch", "profile", "bursts", "stop", "start"] {
                 settings.push(format!("{path}.{key}="));
             }

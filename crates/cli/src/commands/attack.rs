@@ -1,6 +1,6 @@
 //! `lockgate attack`: search for the traffic that makes a metric worst.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lockgate::attack::{self, Budget};
@@ -24,14 +24,22 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
     let stop = || interrupt::is_requested();
     let memory = Some(scenario.memory);
     let options = Options { threads: arguments.threads, memory, stop: &stop, ..Options::default() };
-    let budget = Budget { runs, seed: arguments.seed, is_over: &is_over };
+    let budget = Budget {
+        runs,
+        seed: arguments.seed,
+        flows: arguments.flows,
+        random: arguments.random,
+        is_over: &is_over,
+    };
     let found = attack::attack(&scenario, &that, budget, &options)?;
     let unit = Quantity::parse(&that).map(|quantity| quantity.of.unit().symbol()).unwrap_or_default();
     let value = |value: Option<f64>| figures::quantity(value, unit);
     terminal::heading(&format!("{that}: worst traffic found"));
     terminal::sentence(&format!("the scenario's own traffic: {}", value(found.own)));
     terminal::sentence(&format!("worst found: {}", value(found.worst)));
-    terminal::sentence(&format!("random search with as many runs: {}", value(found.random)));
+    if arguments.random {
+        terminal::sentence(&format!("random search with as many runs: {}", value(found.random)));
+    }
     match &found.proven {
         Some(Ok(proven)) => {
             let share = found.worst.map_or(0.0, |worst| worst / proven);
@@ -46,12 +54,14 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
         found.history.iter().map(|(runs, worst)| format!("{} after {runs}", value(Some(*worst)))).collect();
     terminal::sentence(&format!("best over runs: {}", best.join(", ")));
     let [made, shrinking] = found.runs;
+    let random = if arguments.random { format!(", {made} at random") } else { String::new() };
     terminal::sentence(&format!(
-        "effort: {made} runs of the search, {shrinking} to shrink what it found, {made} at random, in {:.1} s",
+        "effort: {made} runs of the search, {shrinking} to shrink what it found{random}, in {:.1} s",
         begun.elapsed().as_secs_f64()
     ));
     if let Some(directory) = &arguments.out {
-        write(directory, file, arguments, &found)?;
+        let path = write(directory, file, &arguments.overrides, &found)?;
+        terminal::sentence(&format!("found traffic: {}", path.display()));
     }
     Ok(Exit::Ok)
 }
@@ -66,7 +76,7 @@ fn target(arguments: &Attack, scenario: &Scenario) -> Result<String, Failure> {
 }
 
 /// Reads a budget: runs, or a time.
-fn budget(text: &str) -> Result<(u64, Option<Duration>), Failure> {
+pub(super) fn budget(text: &str) -> Result<(u64, Option<Duration>), Failure> {
     if let Ok(runs) = text.parse::<u64>() {
         return Ok((runs, None));
     }
@@ -74,8 +84,14 @@ fn budget(text: &str) -> Result<(u64, Option<Duration>), Failure> {
     Ok((u64::MAX, Some(Duration::from_secs_f64(time.as_secs_f64()))))
 }
 
-/// Writes the found scenario and its captures.
-fn write(directory: &Path, file: &Path, arguments: &Attack, found: &attack::Attack) -> Result<(), Failure> {
+/// Writes the found scenario and its captures; returns the scenario's path. `overrides` are those with which
+/// `file` was read.
+pub(super) fn write(
+    directory: &Path,
+    file: &Path,
+    overrides: &[String],
+    found: &attack::Attack,
+) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, why: &std::io::Error| {
         Failure::usage(
             format!("cannot write `{}`: {why}", path.display()),
@@ -87,7 +103,7 @@ fn write(directory: &Path, file: &Path, arguments: &Attack, found: &attack::Atta
         let path = directory.join(name);
         std::fs::write(&path, bytes).map_err(|why| failed(&path, &why))?;
     }
-    let mut settings = runs::parse_overrides(&arguments.overrides)?;
+    let mut settings = runs::parse_overrides(overrides)?;
     let text = std::fs::read_to_string(file).map_err(|why| failed(file, &why))?;
     let beside = lockgate::files::Beside::new(&directory.join(FOUND));
     let text = found.scenario(|own: &[Override]| {
@@ -96,6 +112,5 @@ fn write(directory: &Path, file: &Path, arguments: &Attack, found: &attack::Atta
     })?;
     let path = directory.join(FOUND);
     std::fs::write(&path, text).map_err(|why| failed(&path, &why))?;
-    terminal::sentence(&format!("found traffic: {}", path.display()));
-    Ok(())
+    Ok(path)
 }
