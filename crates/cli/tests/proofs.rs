@@ -81,6 +81,7 @@ fn an_attack_is_the_same_on_any_number_of_threads_and_its_scenario_repeats_it() 
             "flow.call.owd.max",
             "--budget",
             "40",
+            "--random",
             "--threads",
             threads,
             "--out",
@@ -119,4 +120,62 @@ fn an_attack_is_the_same_on_any_number_of_threads_and_its_scenario_repeats_it() 
     let most = call["owd_s"]["max"].as_f64().expect("a delay");
     assert_eq!(lockgate::figures::seconds(Some(most)), expected);
     assert!(most <= call["owd_bound_s"].as_f64().expect("a bound"));
+}
+
+/// Attacks in `tests/attacks`: a scenario, further arguments, and the value that is reached.
+const ATTACKS: [(&str, &[&str], &str); 6] = [
+    ("strict-priority", &[], "worst found: 0 bit/s"),
+    ("sfq-bucket", &["--flows", "1"], "worst found: 101 ms"),
+    ("codel-interval", &[], "worst found: 95.9 ms"),
+    ("htb-quantum", &[], "worst found: 4.00 Mbit/s"),
+    ("low-rate-tcp", &[], "worst found: 3.9"),
+    ("fifo-ring", &[], "worst found: 3"),
+];
+
+#[test]
+fn the_known_tricks_are_found() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks");
+    for (name, arguments, expected) in ATTACKS {
+        let file = format!("{name}.toml");
+        let all = [&["attack", &file, "--budget", "43"], arguments].concat();
+        let output = lockgate(&folder, &all);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output));
+        assert!(text(&output).contains(expected), "{name}: {}", text(&output));
+    }
+}
+
+#[test]
+fn a_test_fails_by_what_an_attack_breaks_and_says_the_effort_of_the_rest() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/attacks");
+    let found = tempfile::tempdir().expect("a folder");
+    let (out, junit) = (found.path().join("out"), found.path().join("junit.xml"));
+    let [out, junit] = [&out, &junit].map(|path| path.to_str().expect("text").to_owned());
+    let file = "strict-priority.toml";
+    // Its own traffic keeps it.
+    assert_eq!(lockgate(&folder, &["test", file]).status.code(), Some(0));
+    let attacked = |more: &[&str]| {
+        let all = [&["test", file, "--attack", "11", "--attack-out", &out, "--junit", &junit], more].concat();
+        let output = lockgate(&folder, &all);
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = attacked(&["--github"]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(
+        said.contains("broken by traffic within the envelopes: flow.low.throughput is 0 bit/s"),
+        "{said}"
+    );
+    assert!(said.contains("::error file=strict-priority.toml,line="), "{said}");
+    let junit = std::fs::read_to_string(&junit).expect("a document");
+    assert!(junit.contains("tests=\"2\" failures=\"1\""), "{junit}");
+    assert!(junit.contains("name=\"attack on flow.low.throughput\""), "{junit}");
+    // The scenario that was written misses it.
+    let written = format!("{out}/strict-priority-1/attack.toml");
+    assert_eq!(lockgate(&folder, &["test", &written]).status.code(), Some(3));
+    let (code, said) = attacked(&["--set", "flow.high.envelope.rate=5mbit"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("no traffic was found that breaks it"), "{said}");
+    let document = lockgate(&folder, &["test", file, "--attack", "11", "--json"]);
+    let document: Value = serde_json::from_slice(&document.stdout).expect("JSON");
+    assert_eq!(document["files"][0]["attacks"][0]["is_broken"], true, "{document}");
+    assert_eq!(lockgate(&folder, &["test", file, "--attack", "soon"]).status.code(), Some(2));
 }

@@ -279,6 +279,13 @@ pub(crate) struct Test {
     /// Writes the values to this file, for a later --baseline
     #[arg(long, value_name = "FILE")]
     pub(crate) write_baseline: Option<PathBuf>,
+    /// Attacks the expectations of each file that hold, for a number of runs each, such as 200, or a time for
+    /// the file, such as 60s: traffic within the envelopes that breaks one is a failure
+    #[arg(long, value_name = "RUNS|TIME")]
+    pub(crate) attack: Option<String>,
+    /// Directory for the scenarios that attacks find
+    #[arg(long, value_name = "DIR", requires = "attack")]
+    pub(crate) attack_out: Option<PathBuf>,
     /// Prints one JSON document instead of lines
     #[arg(long, conflicts_with = "github")]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! `lockgate test`: the expectations of several scenarios, for continuous integration.
 
+mod attacks;
 mod by;
 mod files;
 
@@ -94,6 +95,7 @@ impl Gate {
     fn read(arguments: &Test) -> Result<Self, Refusal> {
         let of_command = |failure| ("lockgate test".to_owned(), failure);
         let seeds = plans::seeds(&arguments.seeds).map_err(of_command)?;
+        arguments.attack.as_deref().map(super::attack::budget).transpose().map_err(of_command)?;
         if let Some(policy) = arguments.policy.as_deref().filter(|policy| !policy.exists()) {
             let wrong = format!("cannot read `{}`: there is no such file", policy.display());
             return Err(of_command(Failure::run(wrong, "`--policy` is the file of a policy")));
@@ -167,7 +169,14 @@ impl Gate {
         let seeds: Vec<Seed> = self.seeds.iter().copied().map(Seed).collect();
         let outcome = summary(file, arguments, &seeds).map_err(|failure| failure.to_string());
         let outcome = if interrupt::is_requested() { Err("interrupted".to_owned()) } else { outcome };
-        Tested::new(file.display().to_string(), outcome, started.elapsed().as_secs_f64())
+        let mut tested = Tested::new(file.display().to_string(), outcome, started.elapsed().as_secs_f64());
+        if let (Some(budget), Ok(_)) = (&arguments.attack, &tested.outcome) {
+            match attacks::of(file, arguments, budget, tested.expectations()) {
+                Ok(attacks) => tested.attacks = attacks,
+                Err(failure) => return Tested::unjudged(tested.file, failure.to_string()),
+            }
+        }
+        tested
     }
 
     /// Prints what is not of a single file: a document of all, or the differences from the baseline.
@@ -208,6 +217,7 @@ const REGRESSION: &str = "regression: ";
 fn tell_of(arguments: &Test, tested: &Tested) {
     if !arguments.json {
         say!("{}", tested.line());
+        tested.attacks.iter().for_each(|attack| say!("  attack on {}", one_line(&attack.line())));
     }
     if arguments.github {
         annotate(tested);
@@ -245,13 +255,19 @@ fn share(text: &str) -> Result<f64, Failure> {
     })
 }
 
-/// Runs a file with every seed and judges its expectations.
-fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
+/// Returns the settings with which a file is read.
+fn settings(file: &Path, arguments: &Test) -> Result<Vec<String>, Failure> {
     let mut settings = match &arguments.policy {
         Some(policy) => runs::policy_settings(file, policy)?,
         None => Vec::new(),
     };
     settings.extend_from_slice(&arguments.limits.overrides);
+    Ok(settings)
+}
+
+/// Runs a file with every seed and judges its expectations.
+fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
+    let settings = settings(file, arguments)?;
     let scenario = runs::read_file(file, &settings, arguments.limits.memory.as_deref())?;
     if !arguments.json {
         runs::tell_line(file, &scenario, &settings);

@@ -3,6 +3,7 @@
 //! Exit code, lines, annotations, the `JUnit` document and the JSON document are all made of the same
 //! [cases](Case), so a file that fails in one of them fails in all.
 
+mod attacked;
 mod baseline;
 mod junit;
 
@@ -11,6 +12,7 @@ use lockgate_scenario::diagnostic::one_line;
 use serde::Serialize;
 use serde_json::json;
 
+pub use self::attacked::Attacked;
 pub use self::baseline::{Baseline, Change};
 use super::ENGINE;
 use crate::verdict;
@@ -44,6 +46,8 @@ pub struct Tested {
     pub seconds: f64,
     /// True if it ran and expects nothing, which is then the reason of the outcome.
     pub expects_nothing: bool,
+    /// Attacks on its expectations.
+    pub attacks: Vec<Attacked>,
     /// Cases of a baseline that do not hold.
     beside_baseline: Vec<Case>,
 }
@@ -96,7 +100,8 @@ impl Tested {
         } else {
             outcome
         };
-        Self { file: file.into(), outcome, seconds, expects_nothing, beside_baseline: Vec::new() }
+        let (attacks, beside_baseline) = (Vec::new(), Vec::new());
+        Self { file: file.into(), outcome, seconds, expects_nothing, attacks, beside_baseline }
     }
 
     /// Creates the result of what could not be tested.
@@ -109,12 +114,14 @@ impl Tested {
         self.outcome.as_ref().map_or(&[], |summary| &summary.expect)
     }
 
-    /// Returns every case: the expectations, or the reason why there are none, and what a baseline found.
+    /// Returns every case: the expectations, or the reason why there are none, what attacks broke and what a
+    /// baseline found.
     pub fn cases(&self) -> Vec<Case> {
         let mut cases: Vec<Case> = match &self.outcome {
             Ok(summary) => summary.expect.iter().map(Case::of).collect(),
             Err(why) => vec![Case::unjudged("run", why.clone())],
         };
+        cases.extend(self.attacks.iter().map(Attacked::case));
         cases.extend(self.beside_baseline.iter().cloned());
         cases
     }
@@ -162,14 +169,18 @@ impl Tests {
     pub fn document(&self, baseline: Option<&Baseline>) -> serde_json::Value {
         let file = |tested: &Tested| {
             let cases = tested.cases().into_iter().filter(|case| case.judgement != Judgement::Held);
-            json!({
+            let mut document = json!({
                 "file": tested.file,
                 "holds": tested.holds(),
                 "error": tested.outcome.as_ref().err(),
                 "failed": cases.collect::<Vec<_>>(),
                 "expect": tested.expectations(),
                 "changes": baseline.map(|baseline| baseline.changes(tested)),
-            })
+            });
+            if !tested.attacks.is_empty() {
+                document["attacks"] = json!(tested.attacks);
+            }
+            document
         };
         let files: Vec<_> = self.all.iter().map(file).collect();
         let holds = self.judgement() == Judgement::Held;
