@@ -33,6 +33,8 @@ interface Request {
   x: Omit<Axis, "log">;
   y: Axis;
   column: string;
+  /** True for a line at the proven bound of each flow. */
+  bounds?: boolean;
   /** True for a logarithmic axis, whatever the data. */
   log?: boolean;
 }
@@ -114,30 +116,63 @@ function phaseKey(view: View, ink: Ink, parts: Request["parts"]): KeyGroup[] {
   return entries.length > 0 ? [{ label: "Part of the run", entries }] : [];
 }
 
+/** Strokes of the line at a proven bound: dots. */
+const DOTS = [1, 4] as const;
+
+/** Returns the proven bound of each flow that has one. */
+function provenOf(view: View): { shown: View["runs"][number]; name: string; bound: number }[] {
+  return view.runs.flatMap((shown) =>
+    view.flows.flatMap((name) => {
+      const bound = shown.run.summary.flows[name]?.owd_bound_s ?? null;
+      return bound === null ? [] : [{ shown, name, bound }];
+    }),
+  );
+}
+
+/** Returns a dotted line at each proven bound, over the height of the curves. */
+function boundsOf(view: View, ink: Ink, curves: readonly Curve[]): Curve[] {
+  const height = extent(
+    curves.map((curve) => curve.y),
+    true,
+  );
+  if (height === null) return [];
+  return provenOf(view).map(({ shown, name, bound }) => {
+    const { colour } = styleOf(view, ink, shown, name);
+    const label = `${curveName(view, shown, name)}, proven`;
+    return { name: label, x: [bound, bound], y: [...height], colour, dash: DOTS, mark: null };
+  });
+}
+
 function distribution(view: View, settings: Settings, request: Request): Figure {
   const plain = curvesOf(view, null, request.parts);
+  const proven = request.bounds === true ? provenOf(view).map(({ bound }) => bound) : [];
   const wide =
     request.log === true ||
     (view.report.variants ? variantsWantLog : wantsLog)(
-      extent(
-        plain.map((curve) => curve.x),
-        true,
-      ),
+      extent([...plain.map((curve) => curve.x), proven], true),
     );
   const x: Axis = { ...request.x, log: (settings["x"] ?? (wide ? "log" : "linear")) === "log" };
   const y: Axis = { ...request.y, log: (settings["y"] ?? (request.y.log ? "log" : "linear")) === "log" };
   const parted = plain.some(({ width }) => width !== undefined)
     ? " Something changed during the run: each flow has a curve for each part, of the packets that it sent in it; the earlier ones are thin."
     : "";
+  const dotted =
+    proven.length > 0
+      ? " A dotted line is the delay that is proven for all traffic within the envelopes."
+      : "";
   return {
     id: request.id,
     title: request.title,
-    caption: request.caption + parted + hiddenNote(view),
+    caption: request.caption + dotted + parted + hiddenNote(view),
     empty: plain.length === 0 ? request.empty : null,
     choices: [axisChoice("x", x.log), ...(request.y.limits === undefined ? [axisChoice("y", y.log)] : [])],
     key: (ink) => [...flowKey(view, ink), ...phaseKey(view, ink, request.parts)],
     height: () => HEIGHT,
-    draw: (ink) => ({ option: curvesOption(ink, curvesOf(view, ink, request.parts), x, y) }),
+    draw: (ink) => {
+      const curves = curvesOf(view, ink, request.parts);
+      const bounds = request.bounds === true ? boundsOf(view, ink, curves) : [];
+      return { option: curvesOption(ink, [...curves, ...bounds], x, y) };
+    },
     table: () => curvesTable(plain, "value_s", request.column),
   };
 }
@@ -152,6 +187,7 @@ export function cdfFigure(view: View, settings: Settings): Figure {
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets", unit: "fraction", log: false, limits: { min: 0, max: 1 } },
     column: "fraction",
+    bounds: true,
   });
 }
 
@@ -167,6 +203,7 @@ export function ccdfFigure(view: View, settings: Settings): Figure {
     x: { name: "One-way delay", unit: "s", zero: false },
     y: { name: "Fraction of packets beyond", unit: "fraction", log: true },
     column: "fraction_beyond",
+    bounds: true,
   });
 }
 

@@ -92,6 +92,14 @@ const FIELDS: Field[] = [
     read: (flow) => flow.owd_s.max,
   },
   {
+    title: "proven",
+    csv: "owd_bound_s",
+    unit: "s",
+    group: "delay",
+    hint: "One-way delay that no traffic within the envelopes exceeds, by network calculus",
+    read: (flow) => flow.owd_bound_s,
+  },
+  {
     title: "PDV p99",
     csv: "pdv_p99_s",
     unit: "s",
