@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/measurements/attacks.md: what attacks find, and what is proven.
+
+    tests/jaws.py target/release/lockgate [RUNS]
+
+Runs each attack with so many runs (120), and as many at random. The scenarios are those of crates/cli/tests/attacks
+and the shipped ones that send UDP alone; `ENVELOPES` states what their flows may send if their files do not.
+"""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMED = [
+    ("strict-priority", []),
+    ("sfq-bucket", ["--flows", "1"]),
+    ("codel-interval", []),
+    ("htb-quantum", []),
+    ("low-rate-tcp", []),
+    ("fifo-ring", []),
+]
+ENVELOPES = {
+    "batches": ['flow.pairs.envelope={ rate = "7900kbit", burst = "43kB" }'],
+    "campus-classes": [
+        'flow.arts.envelope={ rate = "14mbit", burst = "40kB" }',
+        'flow.guests.envelope={ rate = "14mbit", burst = "44kB" }',
+    ],
+    "voice-beside-bulk": ["port.home:server.root=priority"],
+
+}
+SHIPPED = [
+    ("voice-beside-bulk", "flow.voice.owd.max"),
+    ("classes-of-service", "flow.control.owd.max"),
+    ("batches", "flow.pairs.owd.max"),
+    ("campus-classes", "flow.lecture.owd.max"),
+    ("campus-classes", "flow.guests.owd.max"),
+    ("cellular", "flow.game.owd.max"),
+    ("token-bucket", "flow.stream.owd.max"),
+    ("weights-by-hand", "flow.class1.owd.max"),
+]
+
+
+def attack(lockgate, file, arguments, runs):
+    """Returns the lines of an attack by their beginnings, and its seconds."""
+    order = [lockgate, "attack", str(file), "--budget", str(runs), "--random", *arguments]
+    begun = time.monotonic()
+    run = subprocess.run(order, capture_output=True, text=True, cwd=ROOT, env={"NO_COLOR": "1", "COLUMNS": "999"})
+    if run.returncode != 0:
+        return {"worst found": "-", "error": run.stderr.strip().splitlines()[0]}, 0.0
+    lines = (line.split(": ", 1) for line in run.stdout.splitlines() if ": " in line)
+    return dict(lines), time.monotonic() - begun
+
+
+def factor(worst, random):
+    """Returns the ratio of two quantities, the worse first."""
+    units = {"s": 1, "ms": 1e-3, "us": 1e-6, "bit/s": 1, "kbit/s": 1e3, "Mbit/s": 1e6, "%": 1, "ratio": 1}
+
+    def value(text):
+        found = re.match(r"([\d.]+) (\S+)", text)
+        return float(found[1]) * units[found[2]] if found and found[2] in units else None
+
+    one, other = value(worst), value(random)
+    if one is None or other is None:
+        return "-"
+    return "all" if 0 in (one, other) else f"{max(one / other, other / one):.2f}"
+
+
+def main():
+    lockgate, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 120
+    print("| scenario | metric | own traffic | worst found | at random | factor | proven | seconds |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |")
+    cases = [(f"crates/cli/tests/attacks/{name}.toml", more) for name, more in NAMED]
+    for name, that in SHIPPED:
+        settings = [part for one in ENVELOPES.get(name, []) for part in ("--set", one)]
+        cases.append((f"scenarios/{name}.toml", ["--that", that, *settings]))
+    for file, arguments in cases:
+        found, seconds = attack(lockgate, file, arguments, runs)
+        that = next((key for key in found if key.startswith("flow.")), "")
+        own, random = found.get("the scenario's own traffic", "-"), found.get("random search with as many runs", "-")
+        worst = found["worst found"]
+        whole = next((f"{key}: {value}" for key, value in found.items() if key.startswith("[worst")), "")
+        bound = re.search(r"= \[.*, (.*)\]", whole)
+        proven = bound[1] if bound else found.get("no bound", found.get("error", "")) or "-"
+        name = Path(file).stem
+        print(f"| `{name}` | `{that}` | {own} | {worst} | {random} | {factor(worst, random)} | {proven} | {seconds:.0f} |")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
