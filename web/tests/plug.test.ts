@@ -56,27 +56,30 @@ describe("a discipline put onto a port", () => {
     expect(value(text, "port.router:modem.queue.fifo-2.kind")).toBe('"fifo"');
   });
 
-  it.skipIf(!existsSync(module))("passes the check on every port of an example, whichever it is", async () => {
-    const engine = await Engine.load(new Uint8Array(readFileSync(module)).buffer);
-    let tried = 0;
-    const names = ["voice-beside-bulk", "home", "bufferbloat", "dsl", "weights-by-hand"];
-    for (const { name, text, files } of EXAMPLES.filter((one) => names.includes(one.name))) {
-      const { sliders, leaves } = engine.call("knobs", { text, name }, files).value;
-      const roots = sliders.filter(({ queue, knob }) => queue === null && knob.path.endsWith(".root"));
-      for (const [at, { of: port, knob }] of roots.entries()) {
-        // All kinds on the first port, and one on each of the others.
-        const some = at === 0 ? leaves : leaves.slice(at % leaves.length, (at % leaves.length) + 1);
-        for (const one of some) {
-          const defined = places(text).some(({ path }) => path[1]?.replace("->", ":") === port);
-          const fresh = withDiscipline(text, port, one, knob.choices);
-          const { problems } = engine.call("check", { text: fresh, name }, files).value;
-          const wrong = problems.filter(({ is_error: isError }) => isError);
-          expect(wrong, `${name} ${port} ${one.kind} ${defined}\n${fresh}`).toEqual([]);
-          expect(keeps(text.replace(/^(root|alternatives)\b.*\n/gm, ""), fresh)).toBe(true);
-          tried += 1;
+  it.skipIf(!existsSync(module))(
+    "passes the check on every port of an example, whichever it is",
+    async () => {
+      const engine = await Engine.load(new Uint8Array(readFileSync(module)).buffer);
+      let tried = 0;
+      const names = ["voice-beside-bulk", "home", "bufferbloat", "dsl", "weights-by-hand"];
+      for (const { name, text, files } of EXAMPLES.filter((one) => names.includes(one.name))) {
+        const { sliders, leaves } = engine.call("knobs", { text, name }, files).value;
+        const roots = sliders.filter(({ queue, knob }) => queue === null && knob.path.endsWith(".root"));
+        for (const [at, { of: port, knob }] of roots.entries()) {
+          // All kinds on the first port, and one on each of the others.
+          const some = at === 0 ? leaves : leaves.slice(at % leaves.length, (at % leaves.length) + 1);
+          for (const one of some) {
+            const defined = places(text).some(({ path }) => path[1]?.replace("->", ":") === port);
+            const fresh = withDiscipline(text, port, one, knob.choices);
+            const { problems } = engine.call("check", { text: fresh, name }, files).value;
+            const wrong = problems.filter(({ is_error: isError }) => isError);
+            expect(wrong, `${name} ${port} ${one.kind} ${defined}\n${fresh}`).toEqual([]);
+            expect(keeps(text.replace(/^(root|alternatives)\b.*\n/gm, ""), fresh)).toBe(true);
+            tried += 1;
+          }
         }
       }
-    }
-    expect(tried).toBeGreaterThan(80);
-  });
+      expect(tried).toBeGreaterThan(80);
+    },
+  );
 });

@@ -232,7 +232,8 @@ fn report_and_comparison_of_a_home_are_those_of_the_command() {
     compare(&mut module, home, &folder.path().join("compare"));
 }
 
-/// Makes runs in small steps. Returns the result before the effects of changes, if there is one, and the whole.
+/// Makes runs in small steps. Returns the result before the effects of changes, if there is one, and the
+/// whole.
 fn in_steps(module: &mut Module, run: &Value, files: &[Vec<u8>]) -> (Option<Value>, Value) {
     let (begun, _) = module.value("begin", &json!({ "run": run }), files);
     let job = json!({ "job": begun["job"] });
@@ -251,8 +252,8 @@ fn in_steps(module: &mut Module, run: &Value, files: &[Vec<u8>]) -> (Option<Valu
     (early, module.value("finish", &job, &[]).1)
 }
 
-/// A page shows a run first, and what its changes did later: both are the command's, the second with the curves
-/// without each change.
+/// A page shows a run first, and what its changes did later: both are the command's, the second with the
+/// curves without each change.
 #[test]
 fn the_effects_of_changes_follow_the_run_and_are_those_of_the_command() {
     let Some(mut module) = start() else { return };

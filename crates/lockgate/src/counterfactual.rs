@@ -22,8 +22,8 @@ use crate::memory::{self, Guard};
 use crate::run::{on_threads, threads_of};
 use crate::{Error, Options, Runs};
 
-/// Returns the other lives of runs, if they have any and the limit on memory allows so many runs at the same time
-/// beside them; otherwise a warning in the summary says so.
+/// Returns the other lives of runs, if they have any and the limit on memory allows so many runs at the same
+/// time beside them; otherwise a warning in the summary says so.
 pub fn other_lives(
     of: Told<'_>,
     together: usize,

@@ -209,8 +209,8 @@ impl Hub {
         self.board.lock().map(|board| board.clone()).unwrap_or_default()
     }
 
-    /// Publishes the verdict of the run, which has ended, its report as a page, and the directory of its results,
-    /// if there is one.
+    /// Publishes the verdict of the run, which has ended, its report as a page, and the directory of its
+    /// results, if there is one.
     pub fn conclude(&self, verdict: RunVerdict, report: Option<String>, results: String) {
         if let (Some(report), Ok(mut kept)) = (report, self.report.lock()) {
             *kept = Some(report.into());

@@ -22,8 +22,8 @@ pub(crate) struct Effects {
 }
 
 impl Effects {
-    /// Begins the other lives of runs; `None` if they have none, or if the memory does not hold them, which the
-    /// summary then says.
+    /// Begins the other lives of runs; `None` if they have none, or if the memory does not hold them, which
+    /// the summary then says.
     pub(crate) fn new(of: Told<'_>, summary: &mut Summary) -> Option<Self> {
         let mut lives = other_lives(of, 1, Some(of.scenario.memory), summary)?;
         let round = lives.begin_round(of).unwrap_or_default();

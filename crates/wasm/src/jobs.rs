@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! begin -> number; step(number, events) -> progress, ...; finish(number) -> result, or cancel(number)
-//!                                          '-- has_result? result(number) -> result without the effects of changes
+//!                                          '-- has_result? result(number) -> result without effects
 //! ```
 
 use std::cell::RefCell;

@@ -22,8 +22,8 @@ pub struct RunRequest {
     #[serde(default = "default_seeds")]
     #[cfg_attr(feature = "typescript", ts(optional, as = "Option<Vec<u64>>"))]
     pub seeds: Vec<u64>,
-    /// Time at which each run is ended, such as `2s`, for a preview without the effects of changes; by default
-    /// the end of the scenario.
+    /// Time at which each run is ended, such as `2s`, for a preview without the effects of changes; by
+    /// default the end of the scenario.
     #[serde(default)]
     #[cfg_attr(feature = "typescript", ts(optional))]
     pub until: Option<String>,
@@ -33,8 +33,9 @@ fn default_seeds() -> Vec<u64> {
     vec![1]
 }
 
-/// Result of runs, with what each change did, as other runs without it tell. Its parts are `summary`, the text of the command's summary.json, and `report`, the data of
-/// its report.html ([`ReportData`](lockgate_measure::report::ReportData)).
+/// Result of runs, with what each change did, as other runs without it tell. Its parts are `summary`, the
+/// text of the command's summary.json, and `report`, the data of its report.html
+/// ([`ReportData`](lockgate_measure::report::ReportData)).
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct Ran {

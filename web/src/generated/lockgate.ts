@@ -1112,8 +1112,9 @@ waited_count: number,
 /** Sum of their waiting times until then, in seconds. */
 waited_sum_s: number, };
 
-/** Result of runs, with what each change did, as other runs without it tell. Its parts are `summary`, the text of the command's summary.json, and `report`, the data of
- * its report.html ([`ReportData`](lockgate_measure::report::ReportData)). */
+/** Result of runs, with what each change did, as other runs without it tell. Its parts are `summary`, the
+ * text of the command's summary.json, and `report`, the data of its report.html
+ * ([`ReportData`](lockgate_measure::report::ReportData)). */
 export type Ran = {
 /** Verdict in a line. */
 verdict: string,
@@ -1233,8 +1234,8 @@ export type RunRequest = {
 scenario: ScenarioRequest,
 /** Seeds, one for each run; 1 by default. */
 seeds?: Array<number>,
-/** Time at which each run is ended, such as `2s`, for a preview without the effects of changes; by default
- * the end of the scenario. */
+/** Time at which each run is ended, such as `2s`, for a preview without the effects of changes; by
+ * default the end of the scenario. */
 until?: string, };
 
 /** Verdict of a run, in words and rows. */

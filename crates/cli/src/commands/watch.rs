@@ -307,7 +307,8 @@ fn watched(runs: &Runs) -> Exit {
     }
 }
 
-/// Summarises a watched run, and writes its results if a directory was named. `has_page`: a page offers its report.
+/// Summarises a watched run, and writes its results if a directory was named. With `has_page`, also makes its
+/// report for the page.
 fn summed_up(
     run: &WatchedRun,
     results: Option<ResultsDirectory>,

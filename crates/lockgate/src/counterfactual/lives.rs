@@ -1,5 +1,5 @@
-//! The lives themselves: which runs are to be made in each round, how each begins, and what is kept of it. Makes
-//! no run, so that a caller makes them as it can: on threads, or in steps.
+//! The lives themselves: which runs are to be made in each round, how each begins, and what is kept of it.
+//! Makes no run, so that a caller makes them as it can: on threads, or in steps.
 
 use std::collections::BTreeMap;
 
@@ -57,8 +57,8 @@ pub struct Told<'a> {
     pub recordings: &'a [Recording],
 }
 
-/// Other lives of runs, in rounds: first the same seeds without each change, then the pairs of further seeds that
-/// tell an effect from chance.
+/// Other lives of runs, in rounds: first the same seeds without each change, then the pairs of further seeds
+/// that tell an effect from chance.
 ///
 /// ```text
 /// new -> begin_round -> [begin -> a run -> outcome, ...] -> end_round -> begin_round -> ... none -> add_to
@@ -208,8 +208,8 @@ impl OtherLives {
         }
     }
 
-    /// Adds to the summary what each change did, and returns the series without each, of those by which a packet
-    /// differs.
+    /// Adds to the summary what each change did, and returns the series without each, of those by which a
+    /// packet differs.
     pub fn add_to(self, summary: &mut Summary) -> Vec<Ghost> {
         for (phase, (pairs, same_packets)) in self.pairs {
             summary.add_without(phase, &pairs, same_packets);

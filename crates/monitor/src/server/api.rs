@@ -94,13 +94,11 @@ async fn page(State(shared): State<Shared>) -> Response {
 }
 
 async fn report(State(shared): State<Shared>) -> Response {
-    match shared.hub.report() {
-        Some(report) => html(report),
-        None => {
-            let wait = "wait for the end of the run; a router and the kernel's queues have none";
-            refuse(StatusCode::NOT_FOUND, "there is no report yet", wait).into_response()
-        }
+    if let Some(report) = shared.hub.report() {
+        return html(report);
     }
+    let wait = "wait for the end of the run; a router and the kernel's queues have none";
+    refuse(StatusCode::NOT_FOUND, "there is no report yet", wait).into_response()
 }
 
 async fn state(State(shared): State<Shared>) -> Response {
