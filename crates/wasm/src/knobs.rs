@@ -32,7 +32,7 @@ pub struct Leaf {
     pub kind: String,
     /// Family, such as `fair queueing`.
     pub family: String,
-    /// What it does, in a line.
+    /// Summary in a line.
     pub summary: String,
     /// Parameters to begin with, as lines of TOML; empty if the defaults will do.
     pub example: String,

@@ -723,7 +723,7 @@ export type Leaf = {
 kind: string,
 /** Family, such as `fair queueing`. */
 family: string,
-/** What it does, in a line. */
+/** Summary in a line. */
 summary: string,
 /** Parameters to begin with, as lines of TOML; empty if the defaults will do. */
 example: string, };
