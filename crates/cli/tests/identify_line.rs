@@ -126,7 +126,7 @@ fn start_router(network: &Network, folder: &Path, port: &str) -> Option<Ending> 
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()
     };
     let mut router = Ending(network.router.inside(starting).expect("entered").expect("started"));
-    let until = Instant::now() + Duration::from_secs(60);
+    let until = Instant::now() + Duration::from_mins(1);
     loop {
         let status =
             lockgate().current_dir(folder).args(["status", "--router", "./state"]).output().expect("runs");

@@ -163,16 +163,7 @@ struct Experiment<'p, P> {
 }
 
 impl<P: Prober> Experiment<'_, P> {
-    fn send(&mut self, purpose: Purpose, reason: String, mut packets: Vec<Sent>) -> Result<(), P::Error> {
-        // Patterns are scaled by their largest flow alone; the limit is of all.
-        let mut left = self.limits.bytes.saturating_sub(self.probe.bytes());
-        let fits = packets.iter().take_while(|sent| {
-            let length = u64::from(sent.length);
-            let is_within = length <= left;
-            left = left.saturating_sub(length);
-            is_within
-        });
-        packets.truncate(fits.count());
+    fn send(&mut self, purpose: Purpose, reason: String, packets: Vec<Sent>) -> Result<(), P::Error> {
         if packets.is_empty() {
             return Ok(());
         }

@@ -361,8 +361,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the same
-/// order.
+/// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the
+/// same order.
 fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
     let mut random = Random::stream(seed, "identify/lateness");
     let mut late = probe.clone();

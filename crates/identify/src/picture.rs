@@ -1,5 +1,5 @@
-//! Figures of a probe for a person to judge by: packets sent and received, and the predictions of the two best
-//! candidates beside them.
+//! Figures of a probe for a person to judge by: packets sent and received, and the predictions of the two
+//! best candidates beside them.
 
 use lockgate_engine::random::Seed;
 use lockgate_measure::figures;
@@ -16,16 +16,13 @@ use crate::probe::{FULL, Observation, Purpose};
 /// Most points of a curve.
 const MOST_POINTS: usize = 1_500;
 
-/// Most points of a series of points, which would hide each other.
-const MOST_MARKS: usize = 200;
-
 /// Seed of the predictions.
 const SEED: Seed = Seed(1);
 
 /// Candidates whose predictions are shown.
 const SHOWN: usize = 2;
 
-/// What came, or what a candidate predicts.
+/// Arrivals that were observed, or that a candidate predicts.
 struct Story {
     name: String,
     origin: Origin,
@@ -49,18 +46,18 @@ fn stories(identified: &Identified) -> Vec<Story> {
     std::iter::once(came).chain(best).collect()
 }
 
-/// Returns every so many-th point, at most `most`.
-fn thinned(points: Vec<(f64, f64)>, most: usize) -> (Vec<f64>, Vec<f64>) {
-    let step = points.len().div_ceil(most).max(1);
-    points.into_iter().step_by(step).unzip()
+/// Returns every so many-th point of a curve.
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let step = points.len().div_ceil(MOST_POINTS).max(1);
+    points.into_iter().step_by(step).collect()
 }
 
 fn axis(label: &str, unit: &str) -> Axis {
     Axis { label: label.to_owned(), unit: unit.to_owned(), log: false }
 }
 
-fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>, most: usize) -> FigureSeries {
-    let (x, y) = thinned(points, most);
+fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>) -> FigureSeries {
+    let (x, y) = points.into_iter().unzip();
     FigureSeries { name: name.to_owned(), mode, x, y, error: None }
 }
 
@@ -73,26 +70,38 @@ pub fn figures_of(name: &str, identified: &Identified) -> Vec<Figure> {
     vec![waits(name, identified, &stories, &rounds), bytes(name, identified, &stories, &rounds)]
 }
 
+/// Waits of full packets: each flow of each round is a stroke of its own, with a gap behind it.
 fn waits(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize]) -> Figure {
-    let wait = |story: &Story| {
-        let of = |index: &usize| seen(&identified.probe, &story.observed, *index);
-        let all = rounds.iter().flat_map(of).filter(|seen| seen.sent.flow != PINGS);
-        all.map(|seen| (seen.at, (seen.delay - story.base.at(seen.at)).max(0.0))).collect()
+    let probe = &identified.probe;
+    let full = |index: &usize| probe.rounds[*index].packets.iter().filter(|sent| sent.length == FULL);
+    let step = rounds.iter().flat_map(full).count().div_ceil(MOST_POINTS).max(1);
+    let strokes = |story: &Story| {
+        let mut points = Vec::new();
+        for &index in rounds {
+            for flow in 0..PINGS {
+                let own = seen(probe, &story.observed, index)
+                    .filter(|seen| seen.sent.flow == flow && seen.sent.length == FULL);
+                let before = points.len();
+                let wait = own.map(|seen| (seen.at, (seen.delay - story.base.at(seen.at)).max(0.0)));
+                points.extend(wait.step_by(step));
+                if points.len() > before {
+                    points.push((f64::NAN, f64::NAN));
+                }
+            }
+        }
+        points
     };
     Figure {
         id: format!("waits-{}", name.replace(' ', "-")),
-        title: format!("Wait of each packet, {name}"),
+        title: format!("Wait of full packets, {name}"),
         caption:
-            "Delay beyond that of the idle line, by the time of sending, in all rounds but the ramp. The \
-                  candidates were simulated on the packets that were really sent."
+            "Delay beyond that of the idle line, by the time of sending; a curve for each flow of each round \
+                  but the ramp. The candidates were simulated on the packets that were really sent."
                 .to_owned(),
         x: axis("sent at", "s"),
         y: axis("wait", "s"),
-        kind: FigureKind::Scatter,
-        series: stories
-            .iter()
-            .map(|story| series(&story.name, story.origin, wait(story), MOST_MARKS))
-            .collect(),
+        kind: FigureKind::Line,
+        series: stories.iter().map(|story| series(&story.name, story.origin, strokes(story))).collect(),
     }
 }
 
@@ -129,12 +138,9 @@ fn bytes(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize
         }
         begin += (last - first).max(0.0);
     }
-    let mut all = vec![series("sent", Origin::Live, sent, MOST_POINTS)];
+    let mut all = vec![series("sent", Origin::Live, thinned(sent))];
     all.extend(
-        stories
-            .iter()
-            .zip(came)
-            .map(|(story, points)| series(&story.name, story.origin, points, MOST_POINTS)),
+        stories.iter().zip(came).map(|(story, points)| series(&story.name, story.origin, thinned(points))),
     );
     Figure {
         id: format!("bytes-{}", name.replace(' ', "-")),

@@ -23,6 +23,7 @@ const SETTING: Setting = Setting {
     in_packets: false,
     is_rfc: false,
     bucket: 30_000.0,
+    least_bucket: 7570.0,
     target: 0.005,
     interval: 0.1,
     probability: 0.05,
@@ -103,7 +104,7 @@ fn a_files_queue_is_named_and_written() {
     assert_eq!(properties(&again), all);
     assert_eq!(again.odds.to_bits(), found.odds.to_bits());
 
-    let text = report::scenario(&found).expect("a decided queue");
+    let text = report::scenario(&found, None).expect("a decided queue");
     let written = read(&text, &in_scenario::settings("sender", "receiver"));
     let mut prober = InScenario::new(written, "receiver", Seed(9), true).expect("a prober");
     let second = identify(&mut prober, &limits).expect("a run");

@@ -1,5 +1,5 @@
-//! Both ends of a line probe on loopback: packets arrive as they were sent, either way, and a server keeps its
-//! token and its limits. No time is judged but by the order of stamps.
+//! Both ends of a line probe on loopback: packets arrive as they were sent, either way, and a server keeps
+//! its token and its limits. No time is judged but by the order of stamps.
 #![cfg(target_os = "linux")]
 
 use std::net::SocketAddr;

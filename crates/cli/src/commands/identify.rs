@@ -61,7 +61,10 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
         }
         all.push(probed);
     };
-    let is_file = |line: &str| line.ends_with(".toml") || Path::new(line).is_file();
+    let is_file = |line: &str| {
+        let path = Path::new(line);
+        path.is_file() || path.extension().is_some_and(|ending| ending == "toml")
+    };
     let done = match (&arguments.replay, arguments.line.as_deref(), &arguments.netns[..]) {
         (Some(file), ..) => replayed(file, &mut take),
         (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take),

@@ -50,7 +50,7 @@ pub struct Server {
     pub noise: Noise,
 }
 
-/// What happened at a server.
+/// Event at a server.
 #[derive(Debug)]
 pub enum Event {
     /// It listens.
@@ -103,7 +103,7 @@ struct Session<'a> {
     channel: Channel,
     socket: &'a UdpSocket,
     clock: MonotonicClock,
-    session: u32,
+    key: u32,
     /// Address of each flow, once it has greeted.
     addresses: [Option<SocketAddr>; FLOWS],
     collector: Option<Collector>,
@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
             channel,
             socket,
             clock,
-            session,
+            key: session,
             addresses: [None; FLOWS],
             collector: None,
             sent_at: None,
@@ -209,7 +209,7 @@ impl<'a> Session<'a> {
         match frame {
             Frame::Arm { round, count } if count as usize <= MOST_PACKETS => {
                 let sockets = core::slice::from_ref(self.socket);
-                self.collector = Some(Collector::new(self.session, round, count as usize, sockets));
+                self.collector = Some(Collector::new(self.key, round, count as usize, sockets));
                 self.sent_at = None;
                 self.channel.send(&Frame::Armed)
             }
@@ -241,14 +241,14 @@ impl<'a> Session<'a> {
             let nanos = |at: Instant| (at.as_picos() / 1_000).cast_signed();
             let bytes = &buffer[..length];
             if let Some(greeting) = Greeting::read(bytes)
-                && greeting.session == self.session
+                && greeting.session == self.key
                 && let Some(slot) = self.addresses.get_mut(usize::from(greeting.flow))
             {
                 *slot = Some(from);
                 let answer = Greeting { is_answer: true, ..greeting };
                 let _ = self.socket.send_to(&answer.to_bytes(), from);
             } else if let Some(Message::Probe { session, sent_ns }) = Message::read(bytes)
-                && session == self.session
+                && session == self.key
                 && self.addresses.contains(&Some(from))
             {
                 let answered_ns = nanos(self.clock.now());
@@ -287,7 +287,7 @@ impl<'a> Session<'a> {
         let (channel, clock) = (&mut self.channel, self.clock);
         let mut progress = None;
         let mut alive = |now| progress.get_or_insert_with(|| Progress::new(now)).listen(channel, now);
-        let left = transmit(&outlets, (self.session, round), packets, &clock, self.server.most, &mut alive)?;
+        let left = transmit(&outlets, (self.key, round), packets, &clock, self.server.most, &mut alive)?;
         let at = left.at.iter().map(|at| at.unwrap_or(-1)).collect();
         let lateness = Lateness { dropped: 0, ..left.lateness };
         self.channel.send(&Frame::Departures { lateness, at })

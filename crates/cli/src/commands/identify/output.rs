@@ -77,21 +77,20 @@ fn document(probed: &Probed) -> serde_json::Value {
 
 /// Prints the document of one direction, or of two in an array.
 pub(super) fn print_json(all: &[Probed]) -> Result<(), Failure> {
-    match all {
-        [one] => results::print_json(&document(one)),
-        _ => {
-            let directions: Vec<_> = all.iter().map(document).collect();
-            results::print_json(&json!({ "schema": 1, "directions": directions }))
-        }
+    if let [one] = all {
+        return results::print_json(&document(one));
     }
+    let directions: Vec<_> = all.iter().map(document).collect();
+    results::print_json(&json!({ "schema": 1, "directions": directions }))
 }
 
-/// Returns the page: the properties of each direction, what was sent and what came, and the predictions of the
-/// two best candidates beside it.
+/// Returns the page: the properties of each direction, what was sent and what came, and the predictions of
+/// the two best candidates beside it.
 pub(super) fn page(all: &[Probed]) -> String {
     let (mut verdict, mut tables, mut figures) = (Vec::new(), Vec::new(), Vec::new());
     for probed in all {
-        let Probed { what, identified, .. } = probed;
+        let Probed { identified, .. } = probed;
+        let what = probed.line.as_ref().unwrap_or(&probed.what);
         let rows = properties(identified);
         verdict.extend(rows.first().map(|queue| format!("{what}: {}", queue.value)));
         let cells = |row: Property| {

@@ -193,8 +193,8 @@ pub(super) fn between_namespaces(
                     let _ = sender.send(Ok(at));
                 }
             };
-            let served = spaces[1].inside(|| serve_clients(&server, &stop, &mut told));
-            if let Ok(Err(error)) = served {
+            let ended = spaces[1].inside(|| serve_clients(&server, &stop, &mut told));
+            if let Ok(Err(error)) = ended {
                 let _ = sender.send(Err(error));
             }
         });
@@ -248,7 +248,7 @@ fn probe(
         if direction == Direction::Down {
             limits.most = limits.most.min(theirs.as_bits() as f64);
         }
-        let mut line = RealLine::new(&mut client, direction);
+        let mut line = RealLine::new(&mut client, direction, limits.bytes);
         let identified: Identified = identify(&mut line, &limits)?;
         let objection = line.objection();
         let (what, line) = match direction {
@@ -267,14 +267,28 @@ struct RealLine<'a, 'b> {
     zero: u64,
     observed: Observation,
     packets: usize,
+    /// Bytes that may still be sent.
+    left: u64,
     lateness: Lateness,
 }
 
 impl<'a, 'b> RealLine<'a, 'b> {
-    fn new(client: &'a mut Client<'b>, direction: Direction) -> Self {
+    fn new(client: &'a mut Client<'b>, direction: Direction, left: u64) -> Self {
         let zero = client.now();
         let lateness = Lateness::default();
-        Self { client, direction, zero, observed: Observation::default(), packets: 0, lateness }
+        Self { client, direction, zero, observed: Observation::default(), packets: 0, left, lateness }
+    }
+
+    /// Cuts a round at the budget: patterns are scaled by their largest flow alone.
+    fn cut(&mut self, packets: &mut Vec<Sent>) {
+        let mut left = self.left;
+        let fits = packets.iter().take_while(|sent| {
+            let rest = left.checked_sub(u64::from(sent.length));
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        });
+        packets.truncate(fits.count());
+        self.left = left;
     }
 
     /// Keeps the packets that left, at the times at which they did, and their arrivals.
@@ -299,6 +313,7 @@ impl Prober for RealLine<'_, '_> {
 
     fn send(&mut self, probe: &mut Probe) -> Result<Observation, Error> {
         let Some(round) = probe.rounds.last_mut() else { return Ok(self.observed.clone()) };
+        self.cut(&mut round.packets);
         let packet = |sent: &Sent| Packet {
             at: self.zero.saturating_add(sent.at),
             length: sent.length,
