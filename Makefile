@@ -18,6 +18,8 @@
 #   make play    the playground, web/dist/play/ and web/dist/play.html: the simulator as a WebAssembly module with its
 #                page; its sizes and speed (rustup target add wasm32-unknown-unknown)
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
+#   make packages  what is uploaded to crates.io: packed, compiled from the packages alone, `cargo publish --dry-run`
+#                (minutes)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
 #   make site    all documents, schemas and reports as pages, in target/site (mdbook: make tools)
@@ -30,7 +32,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast play clean
+.PHONY: packages demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast play clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -85,6 +87,7 @@ test-waiting:
 	exit $$status
 
 test-computing: lint
+	CARGO="$(CARGO)" tests/packages.sh
 	$(CARGO) test --workspace --locked --no-fail-fast --lib --bins $(patsubst %,--test %,$(filter-out $(WAITING),$(TESTS)))
 	$(CARGO) test --workspace --locked --doc
 
@@ -113,6 +116,11 @@ lint: web
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --quiet --workspace --no-deps --locked
 	@$(MAKE) --no-print-directory wasm-check
+
+# What is made to be depended on, in the order of its dependencies (tests/packages.sh).
+UPLOADED = engine headers autorate traffic measure export scenario tcp network sim path path-c
+packages:
+	CARGO="$(CARGO)" tests/packages.sh build
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.
 PURE = engine headers autorate traffic measure scenario tcp network sim path calculus identify session tc wasm
