@@ -1,11 +1,11 @@
 //! Logs of queues in the form of qlog, beside the logs that transports write themselves.
 //!
-//! One record a line (JSON text sequences, RFC 7464), in order of time: each packet that entered a port, left it, was
-//! marked or lost there. Times are milliseconds since the start of the run, as a transport's own log has them if its
-//! clock starts with the run. A lost packet is logged at its arrival, as in a capture.
+//! One record a line (JSON text sequences, RFC 7464), in order of time: each packet that entered a port, left
+//! it, was marked or lost there. Times are milliseconds since the start of the run, as a transport's own log
+//! has them if its clock starts with the run. A lost packet is logged at its arrival, as in a capture.
 //!
-//! Format: <https://datatracker.ietf.org/doc/draft-ietf-quic-qlog-main-schema/>; the events are Lockgate's own
-//! ([`EVENTS`]), because no schema has events of a queue.
+//! Format: <https://datatracker.ietf.org/doc/draft-ietf-quic-qlog-main-schema/>; the events are Lockgate's
+//! own ([`EVENTS`]), because no schema has events of a queue.
 
 use std::collections::BTreeSet;
 use std::io::Write;

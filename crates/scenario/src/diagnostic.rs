@@ -1,7 +1,8 @@
 //! Problems: what is wrong, where, and how to fix it.
 //!
-//! With the feature `miette`, every [`Problem`] is a `Diagnostic` of that crate with its source text, so that a
-//! reporter can underline the text concerned. [`Problems`] are all problems of one file, in the order of the file.
+//! With the feature `miette`, every [`Problem`] is a `Diagnostic` of that crate with its source text, so that
+//! a reporter can underline the text concerned. [`Problems`] are all problems of one file, in the order of
+//! the file.
 
 #[cfg(not(feature = "miette"))]
 mod plain;

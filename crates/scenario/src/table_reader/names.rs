@@ -1,6 +1,7 @@
 //! Keys of a type without its JSON schema: their names, from the deserialiser that serde derives.
 //!
-//! They have no documentation, and none is marked as required: serde itself reports the first that is missing.
+//! They have no documentation, and none is marked as required: serde itself reports the first that is
+//! missing.
 
 use core::fmt;
 
