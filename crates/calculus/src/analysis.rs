@@ -449,7 +449,8 @@ impl Place<'_> {
         format!("`{name}` has no envelope and shares the queue")
     }
 
-    /// Says how much more arrives than is left; or which flow has no envelope, if a line bounds what it brings.
+    /// Says how much more arrives than is left; or which flow has no envelope, if a line bounds what it
+    /// brings.
     fn overload(&self, received: &Arrival, offer: &Offer, members: &[&Visitor<'_>]) -> String {
         if members.iter().any(|visitor| visitor.arrival.is_none()) {
             return self.unknown(members);

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! A leaf of `htb` that has tokens goes before all that borrow. In such a time the line is busy with it, with
-//! others that have tokens and no lower priority, at most `R t + sum(b_j + L_j)`, and with one packet that was
-//! in service: `K` in all at the start. When it has none, it has sent what its bucket let through, less a debt of
-//! one packet. So it gets its rate after `l / r + K / (C - R)`, if its bucket overflows in no such time:
-//! a burst of at least `r K / (C - R)`, of tokens and of those of the ceiling.
+//! others that have tokens and no lower priority, at most `R t + sum(b_j + L_j)`, and with one packet that
+//! was in service: `K` in all at the start. When it has none, it has sent what its bucket let through, less a
+//! debt of one packet. So it gets its rate after `l / r + K / (C - R)`, if its bucket overflows in no such
+//! time: a burst of at least `r K / (C - R)`, of tokens and of those of the ceiling.
 //!
 //! A queue below a shaper waits for tokens only with less than a packet's tokens: what begins in a backlog of
 //! `t` is at least `R t - L`.

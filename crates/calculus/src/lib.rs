@@ -7,10 +7,10 @@
 //!
 //! All numbers are exact rationals ([`Exact`]): a bound is not rounded before it is printed. Curves are
 //! piecewise linear: an [`Arrival`] is a minimum of token buckets, a [`Service`] a maximum of rate-latency
-//! curves. [`analyse`] goes through a network server by server (total flow analysis; servers on cycles by their
-//! fixed point, if it has one), then
-//! bounds each flow again by the convolution of what the servers leave it (separate flow analysis, *pay
-//! bursts only once*), and keeps the smaller bound. Each step names its [`Theorem`].
+//! curves. [`analyse`] goes through a network server by server (total flow analysis; servers on cycles by
+//! their fixed point, if it has one), then bounds each flow again by the convolution of what the servers
+//! leave it (separate flow analysis, *pay bursts only once*), and keeps the smaller bound. Each step names
+//! its [`Theorem`].
 //!
 //! Time is in seconds. Data are in bits of frames at the edges of a network, and in *work* at a server: the
 //! bits that a link charges, or seconds of a processor.

@@ -1,7 +1,7 @@
 //! Last line of what all flows of a queue but one bring: its long-run burst and rate.
 //!
-//! What a FIFO queue leaves a flow needs no more of the others. All sums are made once, so that a queue of n flows
-//! takes n steps instead of n for each flow.
+//! What a FIFO queue leaves a flow needs no more of the others. All sums are made once, so that a queue of n
+//! flows takes n steps instead of n for each flow.
 
 use std::collections::BTreeMap;
 

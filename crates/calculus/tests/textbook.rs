@@ -241,7 +241,8 @@ fn classes_and_curves_give_their_guarantees() {
     assert_eq!(beside(hfsc(500)), Ok(ratio(3, 1)));
     // 601 + 400 are more than the line.
     assert!(beside(hfsc(601)).is_err_and(|why| why.starts_with("overload")));
-    // A shaper of 500 over strict priority: a packet's tokens, a lower packet's, and its own time on the line.
+    // A shaper of 500 over strict priority: a packet's tokens, a lower packet's, and its own time on the
+    // line.
     let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
     let bucket = Bucket { burst: ratio(4000, 1), rate: ratio(500, 1), granted: ratio(500, 1) };
     shaped

@@ -7,8 +7,8 @@
 //!
 //! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that is not in a group and has
 //! an envelope, stated or derived, and the start of every other flow that is not in a group. A flow of which
-//! more is better, such as its throughput, keeps its own traffic. The search is deterministic by its seed if it
-//! is bounded by runs: each generation is made from the last one alone, whatever the threads.
+//! more is better, such as its throughput, keeps its own traffic. The search is deterministic by its seed if
+//! it is bounded by runs: each generation is made from the last one alone, whatever the threads.
 //!
 //! What is found is a lower bound of the worst; [`prove`](crate::proof::prove) has an upper one. *Not
 //! found* is effort, never safety.

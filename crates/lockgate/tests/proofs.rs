@@ -260,7 +260,8 @@ fn shaped(text: &mut String, dice: &mut Dice, port: &str, rate: u64, members: &[
     }
 }
 
-/// Returns a random chain or ring of links with flows over parts of it, whose envelopes leave room on each link.
+/// Returns a random chain or ring of links with flows over parts of it, whose envelopes leave room on each
+/// link.
 fn network(seed: u64) -> (String, Files) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     // On a ring of five, each flow takes one link or two: the queues are on a cycle.
@@ -430,8 +431,8 @@ fn the_worst_traffic_comes_close_to_the_bound() {
 
 #[test]
 fn a_class_waits_for_the_bursts_of_the_others() {
-    // HTB at 8 Mbit/s: a packet of a class that borrows is in service, then the other class sends its burst and
-    // goes into debt. The own packet waits 7 ms; 13 ms are proven, as it might have had a debt, too.
+    // HTB at 8 Mbit/s: a packet of the last class is in service, then the other class sends its burst
+    // and goes into debt. The own packet waits 7 ms; 13 ms are proven, as it might have had a debt, too.
     let class = |name: &str, flow: &str| {
         let rules = format!("match = [{{ flow = \"{flow}\" }}]");
         let share = "rate = \"2mbit\", burst = \"4kB\", cburst = \"4kB\"";
@@ -439,7 +440,7 @@ fn a_class_waits_for_the_bursts_of_the_others() {
     };
     let queues = format!(
         "port.\"a:b\".queue.top = {{ kind = \"htb\", children = [\"c\", \"d\", \"e\"] }}\n{}{}{}",
-        class("c", "own"),
+        class("c", "own").replace("4kB\", match", "4kB\", prio = 1, match"),
         class("d", "other"),
         class("e", "low").replace("4kB\", match", "4kB\", prio = 3, match"),
     );

@@ -237,8 +237,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the most work of a frame bit, the most work of a unit of work at the place before, and the most
-    /// work of a frame. They are computed once for the same lengths.
+    /// Returns the most work of a frame bit, the most work of a unit of work at the place before, and the
+    /// most work of a frame. They are computed once for the same lengths.
     fn factors(&mut self, place: Place, before: Option<Place>, [shortest, longest]: [Bytes; 2]) -> Factors {
         let key = (place, before, shortest.0, longest.0);
         if let Some(known) = self.factors.get(&key) {
