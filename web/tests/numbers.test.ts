@@ -99,6 +99,7 @@ const FLOW: Record<string, [address: string, place: string]> = {
   p95: ["owd.p95", "owd_s.p95"],
   p99: ["owd.p99", "owd_s.p99"],
   "p99.9": ["owd.p999", "owd_s.p999"],
+  proven: ["owd.bound", "owd_bound_s"],
   max: ["owd.max", "owd_s.max"],
   "PDV p99": ["pdv.p99", "pdv_s.p99"],
   "IPDV p99": ["ipdv.p99", "ipdv_s.p99"],
