@@ -114,9 +114,10 @@ fn port_setups(scenario: &Scenario) -> Vec<PortSetup> {
     let setup = |(index, port): (usize, &PortModel)| {
         let link = &scenario.links[port.link];
         let (rate, delay) = (port.rate(link), link.delay(port.direction));
-        let line = port.autorate.as_ref().and_then(|autorate| line_of(scenario, index, autorate.line));
-        let line = line.map(|line| scenario.ports[line].name.clone());
-        PortSetup { name: port.name.clone(), rate, delay, line }
+        let controlled = port.autorate.as_ref();
+        let behind = controlled.and_then(|autorate| line_of(scenario, index, autorate.line));
+        let behind = behind.map(|behind| scenario.ports[behind].name.clone());
+        PortSetup { name: port.name.clone(), rate, delay, line: behind }
     };
     scenario.ports.iter().enumerate().map(setup).collect()
 }

@@ -94,9 +94,9 @@ impl LineState {
             fate.is_lost |= is_lost(&bursts, &mut self.is_bad, &mut self.losses);
         }
         if let Some(jitter) = &of.jitter {
-            fate.delay = fate.delay + jitter.draw(&mut self.jitter);
+            fate.delay += jitter.draw(&mut self.jitter);
         }
-        fate.delay = fate.delay + self.slots.as_ref().map_or(Duration::ZERO, |slots| slots.delay);
+        fate.delay += self.slots.as_ref().map_or(Duration::ZERO, |slots| slots.delay);
         fate.skips = of.reorder > Probability::ZERO && of.reorder.hits(self.reorder.bits());
         fate
     }

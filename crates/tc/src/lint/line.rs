@@ -19,10 +19,8 @@ const USUAL: Rate = Rate::from_bits(1_000_000_000);
 
 pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findings) {
     for qdisc in device.qdiscs.iter().filter(|qdisc| *qdisc.kind == Kind::Netem) {
-        let delay = match value_of(&qdisc.settings, "delay") {
-            Some(Value::Time(delay) | Value::Delay(delay, _)) => delay,
-            _ => continue,
-        };
+        let delay = value_of(&qdisc.settings, "delay");
+        let Some(Value::Time(delay) | Value::Delay(delay, _)) = delay else { continue };
         let limit = match value_of(&qdisc.settings, "limit") {
             Some(Value::Packets(limit)) => *limit,
             _ => LIMIT,

@@ -88,14 +88,9 @@ fn jitter_of(delay: Duration, jitter: Duration, distribution: &str) -> (Duration
 
 fn slot_text(slot: &Slot) -> String {
     let [shortest, longest] = slot.every.map(time_text);
-    let mut text = format!("{{ every = \"{shortest}\", up_to = \"{longest}\"");
-    if let Some(packets) = slot.packets {
-        text += &format!(", packets = \"{packets}p\"");
-    }
-    if let Some(bytes) = slot.bytes {
-        text += &format!(", bytes = \"{}B\"", bytes.0);
-    }
-    text + " }"
+    let packets = slot.packets.map(|packets| format!(", packets = \"{packets}p\"")).unwrap_or_default();
+    let bytes = slot.bytes.map(|bytes| format!(", bytes = \"{}B\"", bytes.0)).unwrap_or_default();
+    format!("{{ every = \"{shortest}\", up_to = \"{longest}\"{packets}{bytes} }}")
 }
 
 impl<'a> Builder<'a> {
