@@ -1,14 +1,16 @@
-//! Controllers of a rate before lines that move: what each law makes of the uplink, beside the best static
-//! cap and the causal oracle.
+//! Controllers of a rate before lines that move: what each law makes of the uplink and of the downlink,
+//! beside the best static cap and the causal oracle.
 //!
-//! A sample runs by default. The table: `LOCKGATE_LAWS=1 cargo test --workspace --test autorate --release --
-//! --nocapture`. `LOCKGATE_LINES=DIRECTORY` adds recorded lines, `LOCKGATE_CELLS=all` all round trips, kinds
-//! of traffic and ten seeds.
+//! A sample runs by default. The table of uplinks: `LOCKGATE_LAWS=1 cargo test --workspace --test autorate
+//! --release uplinks -- --nocapture`; `downlinks` is that of the other direction. `LOCKGATE_LINES=DIRECTORY`
+//! adds recorded lines. `LOCKGATE_CELLS=sample` has one round trip and two kinds of traffic, `all` ten seeds;
+//! without it, all round trips and traffic, and one seed.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lockgate_autorate::Law;
 use lockgate_engine::random::Seed;
@@ -17,9 +19,30 @@ use lockgate_measure::recording::{EventKind, Recording};
 use lockgate_scenario::Scenario;
 use lockgate_sim::{Control, Progress, Simulation, run};
 
-/// Index of the port of the line, and of the port that is shaped.
-const LINE: usize = 4;
+/// Index of the port that is shaped, of an uplink.
 const SHAPED: usize = 2;
+
+/// Direction of a line that is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    /// The shaper stands before the line.
+    Up,
+    /// The shaper stands behind the line, and acts through the senders only.
+    Down,
+}
+
+impl Direction {
+    /// Returns the port of the line, and that of the shaper.
+    fn ports(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Up => ("modem:isp", "gateway:modem"),
+            Self::Down => ("isp:modem", "gateway:home"),
+        }
+    }
+}
+
+/// Shortest time without an opportunity that is an outage, in milliseconds.
+const OUTAGE_MS: u32 = 1000;
 
 /// Parts of a line's mean rate that are tried as static caps, in percent.
 const CAPS: [u64; 6] = [30, 50, 70, 80, 90, 100];
@@ -43,6 +66,10 @@ fn generated(seed: u64) -> Vec<Line> {
         line("cell", "law = \"cellular\", rate = \"8mbit\", swing = 0.8, hold = \"1s\""),
         line("fast cell", "law = \"cellular\", rate = \"8mbit\", swing = 0.8, hold = \"300ms\""),
         line("satellite", "law = \"leo\", rate = \"15mbit\", swing = 0.5"),
+        line(
+            "satellite, handovers",
+            "law = \"leo\", rate = \"15mbit\", swing = 0.7, outage_every = \"20s\", outage = \"1500ms\"",
+        ),
         line("peak hour", "law = \"daytime\", rate = \"10mbit\", swing = 0.7"),
         line(
             "drive",
@@ -66,31 +93,45 @@ fn recorded() -> Vec<Line> {
     paths.into_iter().map(line).collect()
 }
 
-/// Senders of an uplink.
+/// Senders, from `FROM` to `TO`.
 const TRAFFIC: [(&str, &str); 4] = [
-    ("bulk", "[flow.bulk]\nfrom = 'home'\nto = 'server'\ntransport = 'tcp'\nbytes = 'unlimited'\n"),
-    (
-        "eight",
-        "[flow.bulk]\nfrom = 'home'\nto = 'server'\ntransport = 'tcp'\nbytes = 'unlimited'\ncount = 8\n",
-    ),
+    ("bulk", "[flow.bulk]\nFROM_TO\ntransport = 'tcp'\nbytes = 'unlimited'\n"),
+    ("eight", "[flow.bulk]\nFROM_TO\ntransport = 'tcp'\nbytes = 'unlimited'\ncount = 8\n"),
     (
         "call",
-        "[flow.bulk]\nfrom = 'home'\nto = 'server'\ntransport = 'tcp'\nbytes = 'unlimited'\n\
-         [flow.call]\nfrom = 'home'\nto = 'server'\ntransport = 'udp'\nprofile = 'g711'\n",
+        "[flow.bulk]\nFROM_TO\ntransport = 'tcp'\nbytes = 'unlimited'\n\
+         [flow.call]\nFROM_TO\ntransport = 'udp'\nprofile = 'g711'\n",
     ),
     (
         "on/off",
-        "[flow.files]\nfrom = 'home'\nto = 'server'\ntransport = 'tcp'\nfile = '3MB'\ncount = 8\n\
+        "[flow.files]\nFROM_TO\ntransport = 'tcp'\nfile = '3MB'\ncount = 8\n\
          every = { distribution = 'exponential', mean = '6s' }\n",
     ),
 ];
 
 /// Returns a home whose gateway shapes towards a modem with a deep buffer.
 fn text(line: &Line, rtt_ms: u64, flows: &str, autorate: &str) -> String {
+    directed(line, Direction::Up, 60, rtt_ms, flows, autorate)
+}
+
+/// Returns a home whose gateway shapes for a line in a direction; the buffer before the line is deep.
+fn directed(
+    line: &Line,
+    direction: Direction,
+    seconds: u64,
+    rtt_ms: u64,
+    flows: &str,
+    autorate: &str,
+) -> String {
+    let (of_line, shaped) = direction.ports();
+    let (key, other, ends) = match direction {
+        Direction::Up => ("up", "down", "from = 'home'\nto = 'server'"),
+        Direction::Down => ("down", "up", "from = 'server'\nto = 'home'"),
+    };
     format!(
         r#"
-title = "uplink"
-duration = "60s"
+title = "a line that moves"
+duration = "{seconds}s"
 warmup = "5s"
 [node]
 home = {{}}
@@ -106,21 +147,22 @@ between = ["gateway", "modem"]
 rate = "1gbit"
 [link.line]
 between = ["modem", "isp"]
-rate = {{ up = "10mbit", down = "100mbit" }}
-trace = {{ up = {trace} }}
+rate = {{ {key} = "10mbit", {other} = "100mbit" }}
+trace = {{ {key} = {trace} }}
 [link.core]
 between = ["isp", "server"]
 rate = "1gbit"
 delay = "{half}us"
-[port."modem:isp"]
+[port."{of_line}"]
 queue.buffer = {{ kind = "fifo", limit = "2MB" }}
-[port."gateway:modem"]
+[port."{shaped}"]
 queue.home = {{ kind = "cake" }}
 {autorate}
 {flows}
 "#,
         trace = line.trace,
         half = rtt_ms * 500,
+        flows = flows.replace("FROM_TO", ends),
     )
 }
 
@@ -132,11 +174,17 @@ fn read(line: &Line, text: &str) -> Scenario {
     }
 }
 
-/// Returns the table of a controller before a line of this mean rate.
+/// Returns the table of a controller of an uplink of this mean rate.
 fn controller(law: &str, mean: Rate, more: &str) -> String {
+    controller_of(Direction::Up, law, mean, more)
+}
+
+/// Returns the table of a controller for a line of this mean rate.
+fn controller_of(direction: Direction, law: &str, mean: Rate, more: &str) -> String {
     let part = |percent: u64| mean.as_bits() * percent / 100;
+    let (_, shaped) = direction.ports();
     format!(
-        "[port.\"gateway:modem\".autorate]\nlaw = \"{law}\"\nmin = \"{}bit\"\nmax = \"{}bit\"\nstart = \"{}bit\"\n\
+        "[port.\"{shaped}\".autorate]\nline = \"line\"\nlaw = \"{law}\"\nmin = \"{}bit\"\nmax = \"{}bit\"\nstart = \"{}bit\"\n\
          probes = {{ to = [\"isp\", \"server\"], every = \"300ms\" }}\n{more}",
         part(2),
         part(400),
@@ -155,8 +203,12 @@ struct Cell {
 
 impl Cell {
     fn of(recording: &Recording) -> Self {
-        let port = &recording.ports[LINE];
-        assert_eq!(port.setup.name, "modem:isp");
+        Self::of_line(recording, Direction::Up)
+    }
+
+    fn of_line(recording: &Recording, direction: Direction) -> Self {
+        let (line, _) = direction.ports();
+        let port = recording.ports.iter().find(|port| port.setup.name == line).expect("the line");
         let waits = port.sojourn(0);
         let ms = |part: f64| waits.quantile(part).map_or(0.0, |value| value as f64 / 1e9);
         let used = port.utilisation(Instant::ZERO + recording.duration).unwrap_or(0.0);
@@ -183,51 +235,126 @@ fn median(values: &mut [f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
+/// Returns whether a line has an outage.
+fn has_outages(line: &Line) -> bool {
+    let plain = text(line, 40, TRAFFIC[0].1, "");
+    let links = read(line, &plain).links;
+    let times = links[2].trace[0].as_ref().map(|trace| trace.times_ms().to_vec()).unwrap_or_default();
+    times.windows(2).any(|pair| pair[1] - pair[0] >= OUTAGE_MS)
+}
+
+/// Cells by line, round trip and traffic, and in each of them by law.
+type Cells = BTreeMap<(String, u64, &'static str), BTreeMap<String, Vec<Cell>>>;
+
+/// Runs of one direction: round trips, kinds of traffic, seeds, seconds of each run.
+struct Plan {
+    rtts: &'static [u64],
+    traffics: &'static [(&'static str, &'static str)],
+    seeds: u64,
+    seconds: u64,
+}
+
+impl Plan {
+    fn chosen() -> Self {
+        let (all, rtts): (_, &[u64]) = (&TRAFFIC[..], &[20, 40, 100]);
+        match std::env::var("LOCKGATE_CELLS").as_deref() {
+            Ok("sample") => Self { rtts: &[40], traffics: &TRAFFIC[..2], seeds: 1, seconds: 60 },
+            Ok("all") => Self { rtts, traffics: all, seeds: 10, seconds: 60 },
+            _ => Self { rtts, traffics: all, seeds: 1, seconds: 60 },
+        }
+    }
+}
+
 #[test]
-fn the_laws_beside_the_best_static_cap_and_the_oracle() {
+fn uplinks() {
+    tables(Direction::Up);
+}
+
+#[test]
+fn downlinks() {
+    tables(Direction::Down);
+}
+
+/// Prints the table of a direction, lines with outages apart.
+fn tables(direction: Direction) {
     if std::env::var_os("LOCKGATE_LAWS").is_none() {
         println!("skipped without LOCKGATE_LAWS");
         return;
     }
-    let all = std::env::var_os("LOCKGATE_CELLS").is_some();
-    let (rtts, traffics, seeds): (&[u64], _, _) =
-        if all { (&[20, 40, 100], &TRAFFIC[..], 10) } else { (&[40], &TRAFFIC[..2], 1) };
-    let laws = [Law::Brake, Law::DeltaSteps, Law::SafeRates, Law::Ratio, Law::Oracle];
-    let mut cells: BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>> = BTreeMap::new();
-    for seed in 1..=seeds {
-        for line in generated(seed).into_iter().chain(recorded()) {
-            let mean = mean_of(&line);
-            for (rtt, (name, flows)) in
-                rtts.iter().flat_map(|rtt| traffics.iter().map(move |flows| (*rtt, flows)))
-            {
-                let of = cells.entry((line.name.clone(), rtt, name)).or_default();
-                for law in laws {
-                    let text = text(&line, rtt, flows, &controller(law.name(), mean, ""));
-                    let cell = Cell::of(&simulate(&line, &text, seed));
-                    of.entry(law.name().to_owned()).or_default().push(cell);
-                }
-                let cap = |percent: u64| {
-                    let rate = format!("fixed = {{ rate = \"{}bit\" }}", mean.as_bits() * percent / 100);
-                    let text = text(&line, rtt, flows, &controller("fixed", mean, &rate));
-                    Cell::of(&simulate(&line, &text, seed))
-                };
-                let best = CAPS.iter().map(|percent| cap(*percent));
-                let best = best.max_by(|a, b| a.power(rtt).total_cmp(&b.power(rtt)));
-                of.entry("static".to_owned()).or_default().extend(best);
+    let plan = Plan::chosen();
+    let lines: Vec<(u64, Line)> = (1..=plan.seeds)
+        .flat_map(|seed| generated(seed).into_iter().chain(recorded()).map(move |line| (seed, line)))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some((seed, line)) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
+            found.push((has_outages(line), *seed, cells_of(line, direction, *seed, &plan)));
+        }
+        found
+    };
+    let mut found: Vec<_> = std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("a worker")).collect()
+    });
+    // In the order of the seeds, whichever thread was first.
+    found.sort_by_key(|(_, seed, _)| *seed);
+    let (mut cells, mut with_outages) = (Cells::new(), Cells::new());
+    for (is_out, _, of_line) in found {
+        let into = if is_out { &mut with_outages } else { &mut cells };
+        for (key, laws) in of_line {
+            for (law, more) in laws {
+                into.entry(key.clone()).or_default().entry(law).or_default().extend(more);
             }
         }
     }
-    print_table(&cells);
+    for (title, cells) in
+        [("Lines without outages", &cells), ("Lines with outages of a second or more", &with_outages)]
+    {
+        println!("\n### {title}\n");
+        print_table(cells);
+    }
 }
 
-fn print_table(cells: &BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>>) {
+/// Runs all laws on a line, in all round trips and kinds of traffic.
+fn cells_of(line: &Line, direction: Direction, seed: u64, plan: &Plan) -> Cells {
+    let (mut cells, mean) = (Cells::new(), mean_of(line));
+    for rtt in plan.rtts.iter().copied() {
+        for (name, flows) in plan.traffics {
+            let run = |law: &str, more: &str| {
+                let table = controller_of(direction, law, mean, more);
+                let text = directed(line, direction, plan.seconds, rtt, flows, &table);
+                Cell::of_line(&simulate(line, &text, seed), direction)
+            };
+            add_cells(cells.entry((line.name.clone(), rtt, name)).or_default(), mean, rtt, &run);
+        }
+    }
+    cells
+}
+
+/// Adds what each law gives, and the best of the static caps.
+fn add_cells(of: &mut BTreeMap<String, Vec<Cell>>, mean: Rate, rtt: u64, run: &dyn Fn(&str, &str) -> Cell) {
+    for law in [Law::Brake, Law::DeltaSteps, Law::SafeRates, Law::Ratio, Law::Oracle] {
+        of.entry(law.name().to_owned()).or_default().push(run(law.name(), ""));
+    }
+    let cap = |percent: u64| {
+        let rate = format!("fixed = {{ rate = \"{}bit\" }}", mean.as_bits() * percent / 100);
+        run("fixed", &rate)
+    };
+    let best = CAPS.iter().map(|percent| cap(*percent));
+    let best = best.max_by(|a, b| a.power(rtt).total_cmp(&b.power(rtt)));
+    of.entry("static".to_owned()).or_default().extend(best);
+}
+
+fn print_table(cells: &Cells) {
     const ROWS: [&str; 6] = ["brake", "delta-steps", "safe-rates", "ratio", "static", "oracle"];
     println!(
         "| line | RTT | traffic | {} |\n| --- | --- | --- |{}",
         ROWS.join(" | "),
         " --- |".repeat(ROWS.len())
     );
-    let (mut used, mut delay) = (Vec::new(), Vec::new());
+    let (mut used, mut delay) = (BTreeMap::<_, Vec<f64>>::new(), BTreeMap::<_, Vec<f64>>::new());
     let (mut better, mut worse, mut count) = (0, 0, 0);
     for ((line, rtt, traffic), of) in cells {
         let of = |law: &str| {
@@ -241,12 +368,14 @@ fn print_table(cells: &BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>
         let mut row = format!("| {line} | {rtt} | {traffic} |");
         for law in ROWS {
             let cell = of(law);
-            let _ = write!(row, " .{:02.0} / {:.0} / {:.0} |", cell.used * 100.0, cell.p95_ms, cell.p99_ms);
+            let _ = write!(row, " {:.2} / {:.0} / {:.0} |", cell.used, cell.p95_ms, cell.p99_ms);
         }
         println!("{row}");
         let (brake, oracle) = (of("brake"), of("oracle"));
-        used.push(brake.used / oracle.used.max(0.01));
-        delay.push(brake.p95_ms / oracle.p95_ms.max(1.0));
+        for law in &ROWS[..5] {
+            used.entry(*law).or_default().push(of(law).used / oracle.used.max(0.01));
+            delay.entry(*law).or_default().push(of(law).p95_ms / oracle.p95_ms.max(1.0));
+        }
         for law in &ROWS[1..4] {
             let peer = of(law);
             count += 1;
@@ -254,11 +383,13 @@ fn print_table(cells: &BTreeMap<(String, u64, &str), BTreeMap<String, Vec<Cell>>
             worse += usize::from(brake.used < peer.used && brake.p95_ms > peer.p95_ms);
         }
     }
+    println!("\n| median over the oracle | utilisation | p95 |\n| --- | --- | --- |");
+    for law in &ROWS[..5] {
+        let of = |all: &mut BTreeMap<_, Vec<f64>>| median(all.entry(*law).or_default());
+        println!("| {law} | {:.2} | {:.2} |", of(&mut used), of(&mut delay));
+    }
     println!(
-        "medians of brake over oracle: utilisation {:.2}, p95 {:.2}; of {count} comparisons with a peer better on \
-         both axes {better}, worse on both {worse}",
-        median(&mut used),
-        median(&mut delay)
+        "\nOf {count} comparisons of brake with a peer, better on both axes {better}, worse on both {worse}."
     );
 }
 
