@@ -84,8 +84,10 @@ fn waits(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize
                 let before = points.len();
                 let wait = own.map(|seen| (seen.at, (seen.delay - story.base.at(seen.at)).max(0.0)));
                 points.extend(wait.step_by(step));
-                if points.len() > before {
-                    points.push((f64::NAN, f64::NAN));
+                if points.len() > before
+                    && let Some(&(at, _)) = points.last()
+                {
+                    points.push((at, f64::NAN));
                 }
             }
         }
