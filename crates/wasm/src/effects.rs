@@ -55,10 +55,9 @@ impl Effects {
     fn end_round(&mut self, of: Told<'_>) {
         self.lives.end_round(of, core::mem::take(&mut self.outcomes));
         self.before += self.round.len();
-        match self.lives.begin_round(of) {
-            Some(round) => self.round = round,
-            None => (self.round, self.has_ended) = (Vec::new(), true),
-        }
+        let next = self.lives.begin_round(of);
+        self.has_ended = next.is_none();
+        self.round = next.unwrap_or_default();
     }
 
     /// Returns the number of lives that are made, with the fraction of the current one.
