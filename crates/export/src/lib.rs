@@ -1,5 +1,5 @@
-//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, qlog, flent's data
-//! files.
+//! Tables, series and packets for other tools: Parquet for notebooks, pcapng for Wireshark, qlog, and
+//! flent's data files.
 //!
 //! Everything is written to the writer it is given; no file is opened.
 //!

@@ -1,7 +1,8 @@
 //! Reads tables by the keys of their type, reporting *every* problem of a table.
 //!
 //! The keys, their documentation and which are required come from the JSON schema of the type, so that
-//! there is no second list (`table_reader/keys.rs`). A value that cannot be read is noted at its position and removed, and the rest
+//! there is no second list (`table_reader/keys.rs`). A value that cannot be read is noted at its position and
+//! removed, and the rest
 //! is read again.
 
 #[cfg(feature = "schema")]

@@ -256,8 +256,8 @@ pub(crate) struct Test {
     /// Seeds of every file, as a range or a list; expectations are judged by all runs
     #[arg(long, default_value = "1", value_name = "SEEDS")]
     pub(crate) seeds: String,
-    /// Runs each value of the files' `[[vary]]` of this name, and prints a table: files by values, and how many
-    /// expectations hold
+    /// Runs each value of the files' `[[vary]]` of this name, and prints a table: files by values, and how
+    /// many expectations hold
     #[arg(
         long,
         value_name = "NAME",

@@ -64,8 +64,8 @@ fn holds(output: &Output) {
     assert!(output.status.success(), "{:?}\n{}", output.status.code(), texts.join("\n"));
 }
 
-/// What an author of a transport asserts: the line is used, marks arrive, and `fq_codel` halves the delay of a
-/// FIFO.
+/// Runs the example, which asserts that the line is used, marks arrive, and `fq_codel` halves the delay of
+/// a FIFO.
 #[test]
 fn a_window_of_c_holds_under_sanitizers() {
     let folder = tempfile::tempdir().expect("a folder");

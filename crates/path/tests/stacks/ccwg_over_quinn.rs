@@ -1,4 +1,4 @@
-//! The common set of scenarios for congestion control (`scenarios/ccwg`), with QUIC in the place of the
+//! The common set of scenarios for congestion control (`scenarios/ccwg`), with QUIC instead of the
 //! connection under test.
 
 use std::collections::BTreeMap;
