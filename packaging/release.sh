@@ -101,6 +101,14 @@ rm -rf target/wheels
 RUSTFLAGS=$remap make -s wheel WHEEL="--zig --target $machine-unknown-linux-gnu --compatibility manylinux2014"
 cp target/wheels/lockgate-"$version"-*.whl "$files"
 
+# The playground in one page, where a compiler has its target; its flags are not those of the program.
+if why=$(crates/wasm/cargo.sh --version 2>&1); then
+    env -u RUSTFLAGS -u CFLAGS make -s play
+    cp web/dist/play.html "$files"
+else
+    echo "without play.html: $why" >&2
+fi
+
 # Sources of the command and of the Python package (an sdist), with the page: Node is not needed to build them.
 sources=$root/target/sources/lockgate-$version
 rm -rf "$sources"
