@@ -250,8 +250,7 @@ impl Running {
         let address = address.unwrap_or_else(|| panic!("no page: {log}")).0;
         let mut stream = place.inside(|| TcpStream::connect(address)).expect("entered").expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
-            .expect("sent");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
         let mut text = String::new();
         stream.read_to_string(&mut text).expect("received");
         assert!(text.starts_with("HTTP/1.1 200"), "{text}");
