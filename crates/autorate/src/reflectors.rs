@@ -54,6 +54,21 @@ impl Reflectors {
         self.of.get(index).is_some_and(|reflector| reflector.offences.count_ones() >= MOST_OFFENCES)
     }
 
+    /// Returns the smallest round trip without a queue of a reflector; `None` before the first answer.
+    pub fn nearest(&self) -> Option<Duration> {
+        self.round_trips().min()
+    }
+
+    /// Returns the largest round trip without a queue of a reflector; `None` before the first answer.
+    pub fn farthest(&self) -> Option<Duration> {
+        self.round_trips().max()
+    }
+
+    fn round_trips(&self) -> impl Iterator<Item = Duration> + '_ {
+        let counted = |index: &usize| !self.is_left_out(*index);
+        (0..self.of.len()).filter(counted).filter_map(|index| self.of[index].baseline.get())
+    }
+
     /// Returns the queueing delay that the fresh answers tell: their median; `None` without one.
     pub fn delay(&self, now: Instant) -> Option<Duration> {
         self.median(now, |index| !self.is_left_out(index)).or_else(|| self.median(now, |_| true))

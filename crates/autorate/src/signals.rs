@@ -103,7 +103,7 @@ impl Signals {
             self.baseline.push(now, rtt);
             self.latest = Some((now, rtt));
         }
-        let usual = self.baseline.get().unwrap_or(ASSUMED_RTT);
+        let usual = self.round_trip();
         let state = self.outage.on_sample(now, sample, usual);
         let is_new_path = state == LineState::Up && self.tests_path(now, elapsed);
         let delay = self.delay(now, sample);
@@ -112,7 +112,7 @@ impl Signals {
             elapsed,
             rate,
             delay,
-            rtt: self.baseline.get().unwrap_or(ASSUMED_RTT).max(Duration::from_millis(1)),
+            rtt: self.round_trip().max(Duration::from_millis(1)),
             state,
             is_new_path,
             sample,
@@ -125,9 +125,25 @@ impl Signals {
         index < MOST_PROBES && self.reflectors.is_left_out(index)
     }
 
+    /// Returns true if acknowledgements come from nearer than the nearest reflector: from behind the shaper of
+    /// a downlink. They do not cross the line, and tell nothing of its delay.
+    fn are_acks_near(&self) -> bool {
+        let acks = self.baseline.get();
+        acks.zip(self.reflectors.nearest()).is_some_and(|(acks, nearest)| acks + acks < nearest)
+    }
+
+    /// Returns the round trip over the line without a queue; assumed if none was measured yet.
+    fn round_trip(&self) -> Duration {
+        let known = if self.are_acks_near() { self.reflectors.farthest() } else { self.baseline.get() };
+        known.unwrap_or(ASSUMED_RTT)
+    }
+
     /// Returns the delay above the baseline. A packet that is still on its way counts as soon as it takes
     /// longer than the latest one did.
     fn delay(&self, now: Instant, sample: &Sample) -> Option<Duration> {
+        if self.are_acks_near() {
+            return self.reflectors.delay(now);
+        }
         let latest = self.latest.filter(|(at, _)| now.since(*at) <= STALE).map(|(_, rtt)| rtt);
         let rtt = if sample.rtt.is_some() { latest } else { latest.max(sample.oldest) };
         match rtt {
@@ -140,7 +156,7 @@ impl Signals {
     /// trip ago.
     fn delivered_rate(&self, now: Instant, span: Duration) -> Option<Rate> {
         let acked = self.delivered.rate(now, span).filter(|_| self.has_acks)?;
-        let wide = span + self.baseline.get().unwrap_or(ASSUMED_RTT);
+        let wide = span + self.round_trip();
         let tracked = self.tracked.rate(now, wide)?;
         let sent = self.sent.rate(now, wide)?;
         if tracked.is_zero() {
@@ -156,7 +172,8 @@ impl Signals {
         let delivered = self.delivered_rate(now, Duration::from_millis(100)).unwrap_or_default();
         let decay = Ratio::between(elapsed.as_picos(), Duration::from_secs(6).as_picos()).min(Ratio::ONE);
         self.peak = Ratio::ONE.minus(decay).of_rate(self.peak).max(delivered);
-        let Some((at, rtt)) = self.latest.filter(|(at, _)| *at == now) else { return false };
+        let latest = self.latest.filter(|(at, _)| *at == now && !self.are_acks_near());
+        let Some((at, rtt)) = latest else { return false };
         let sent = self.sent.rate(at, Duration::from_millis(100)).unwrap_or_default();
         let unused = Ratio::ONE.minus(Ratio::between(sent.as_bits(), self.peak.as_bits()));
         let drained = if self.peak.is_zero() { Duration::ZERO } else { unused.of_time(elapsed) };
@@ -189,6 +206,21 @@ mod tests {
         assert_eq!(view.delivered(Duration::from_millis(100)), Some(Rate::from_bits(4_000_000)));
         assert_eq!(view.sent(Duration::from_millis(100)), Rate::from_bits(8_000_000));
         assert_eq!(view.load(), Ratio::milli(800));
+    }
+
+    #[test]
+    fn acknowledgements_from_before_the_line_do_not_hide_what_probes_see() {
+        let mut signals = Signals::default();
+        let rate = Rate::from_bits(10_000_000);
+        for step in 1..100 {
+            let queue = if step < 50 { 0 } else { 200 };
+            let mut sample = Sample { rtt: Some(Duration::from_micros(300)), ..Sample::default() };
+            sample.probes[0] = Some(Duration::from_millis(5 + queue));
+            sample.probes[1] = Some(Duration::from_millis(40 + queue));
+            let view = signals.step(at(10 * step), &sample, rate);
+            assert_eq!(view.delay, Some(Duration::from_millis(queue)), "step {step}");
+            assert_eq!(view.rtt, Duration::from_millis(40));
+        }
     }
 
     #[test]
