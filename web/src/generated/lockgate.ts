@@ -923,8 +923,8 @@ queues: Array<[string, Array<Knob>]>, };
 export type PortSummary = {
 /** Rate of its link at the start of the run, in bits per second. */
 rate_bps: number,
-/** Mean rate at which its link could have carried frames in the window, in bits per second: of a trace, of
- * a rate that changed, or a smaller rate of the port's own. */
+/** Mean rate at which its link could have carried frames in the window, in bits per second: of a trace,
+ * of a rate that changed, or a smaller rate of the port's own. */
 capacity_bps: number | null,
 /** Fraction of the link's capacity in the window that was used. */
 utilisation: number | null,
