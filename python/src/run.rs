@@ -40,9 +40,9 @@ pub(crate) struct Run {
 }
 
 /// Simulates a scenario once for each seed, on `threads` threads, by default on as many as there are
-/// processors. With `packets`, a row is kept of each packet at each port; with `effects`, further runs say what
-/// each change of the scenario did. `progress` is called with the finished share of the runs, from 0 to 1,
-/// some times a second.
+/// processors. With `packets`, a row is kept of each packet at each port; with `effects`, further runs say
+/// what each change of the scenario did. `progress` is called with the finished share of the runs, from 0 to
+/// 1, some times a second.
 #[pyfunction]
 #[pyo3(signature = (scenario, seeds, threads = None, packets = false, effects = false, progress = None))]
 pub(crate) fn simulate(

@@ -81,12 +81,13 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the text of the latest error of this thread; empty before the first. It stays until the next error.
+// Returns the text of the latest error of this thread; empty before the first. It stays until the next
+// error.
 const char *lockgate_last_error(void);
 
-// Builds a path of one link between two ends, 0 (`a`) and 1 (`b`): `rate` such as "10mbit", `delay` one way such
-// as "20ms", and a queue before the link in both directions such as "fq_codel". Returns `NULL` on error. Free it by
-// `lockgate_path_free`, or end it by `lockgate_path_finish`.
+// Builds a path of one link between two ends, 0 (`a`) and 1 (`b`): `rate` such as "10mbit", `delay` one way
+// such as "20ms", and a queue before the link in both directions such as `fq_codel`. Returns `NULL` on
+// error. Free it by `lockgate_path_free`, or end it by `lockgate_path_finish`.
 //
 // # Safety
 // The texts end with a zero byte.
@@ -108,10 +109,12 @@ lockgate_path *lockgate_path_from_scenario(const char *scenario,
                                            uint64_t seed,
                                            uint32_t flags);
 
-// Sends a datagram at `now`: 42 bytes of headers are added on the line. With `bytes` `NULL`, only its length counts.
+// Sends a datagram at `now`: 42 bytes of headers are added on the line. With `bytes` `NULL`, only its length
+// counts.
 //
 // # Safety
-// The path is one of this library, not freed, and used by no other call; `bytes` is `NULL` or has `length` bytes.
+// The path is one of this library, not freed, and used by no other call; `bytes` is `NULL` or has `length`
+// bytes.
 lockgate_fate lockgate_path_send(lockgate_path *path,
                                  uint64_t now,
                                  uint32_t end,
@@ -129,11 +132,12 @@ lockgate_fate lockgate_path_send_ip(lockgate_path *path,
                                     const uint8_t *bytes,
                                     size_t length);
 
-// Advances the path to the next arrival, at the latest to `until`. Returns 1 if one is in `delivery`, 0 if there is
-// none, -1 on error. Answer an arrival before the next call of it.
+// Advances the path to the next arrival, at the latest to `until`. Returns 1 if one is in `delivery`, 0 if
+// there is none, -1 on error. Answer an arrival before the next call of it.
 //
 // # Safety
-// The path is one of this library, not freed, and used by no other call; `delivery` is `NULL` or may be written.
+// The path is one of this library, not freed, and used by no other call; `delivery` is `NULL` or may be
+// written.
 int lockgate_path_receive(lockgate_path *path,
                           uint64_t until,
                           lockgate_delivery *delivery);
@@ -151,8 +155,8 @@ uint64_t lockgate_path_now(const lockgate_path *path);
 // That of `lockgate_path_now`.
 uint64_t lockgate_path_next(const lockgate_path *path);
 
-// Changes a value of the network at `now`, by its path: "link.path.rate" to "5mbit". Returns 0, or -1 on error:
-// nothing is changed then.
+// Changes a value of the network at `now`, by its path: "link.path.rate" to "5mbit". Returns 0, or -1 on
+// error: nothing is changed then.
 //
 // # Safety
 // The path is one of this library, not freed, and used by no other call; the texts end with a zero byte.
@@ -167,20 +171,19 @@ int lockgate_path_set(lockgate_path *path,
 // The path is `NULL` or one of this library, not freed, and used by no other call.
 void lockgate_path_free(lockgate_path *path);
 
-// Ends a path now and frees it. Returns its results, or `NULL` on error. Free them by `lockgate_summary_free`.
+// Ends a path now and frees it. Returns its results, or `NULL` on error. Free them by
+// `lockgate_summary_free`.
 //
 // # Safety
 // The path is `NULL` or one of this library, not freed, and used by no other call.
 lockgate_summary *lockgate_path_finish(lockgate_path *path);
 
-// Writes the value of a metric, in its base unit (seconds, bit/s, a share of 1), such as "flow.client-server.loss".
-// Returns 0, or -1 if there is no such metric or it has no value.
+// Writes the value of a metric, in its base unit (seconds, bit/s, a share of 1), such as
+// "flow.client-server.loss". Returns 0, or -1 if there is no such metric or it has no value.
 //
 // # Safety
 // The summary is one of this library, not freed; `value` is `NULL` or may be written.
-int lockgate_summary_metric(lockgate_summary *summary,
-                            const char *address,
-                            double *value);
+int lockgate_summary_metric(lockgate_summary *summary, const char *address, double *value);
 
 // Returns the whole summary as JSON, in the form of `summary.json`; it is freed with the summary.
 //

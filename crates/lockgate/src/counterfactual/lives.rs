@@ -38,7 +38,7 @@ enum Of {
     Further(usize),
 }
 
-/// What is kept of a life.
+/// Part of a life that is kept.
 #[derive(Debug)]
 pub struct LifeOutcome {
     life: Life,
