@@ -216,6 +216,8 @@ fn other_programs_read_the_same_numbers() {
     );
     assert_eq!(tc[1]["parent"], json!("1:"));
     let api: Value = serde_json::from_str(&watched.get("/api/openapi.json").1).expect("JSON");
+    // The report is there when the verdict is.
+    watched.until(|state| state["verdict"].is_object());
     for path in api["paths"].as_object().expect("paths").keys().filter(|path| *path != "/api/stream") {
         let (status, _) = watched.get(path);
         // `/api/knobs` requires the name of a queue.
