@@ -140,7 +140,8 @@ fn what_is_not_accounted_for_is_named() {
     let error = recording.balance().expect_err("a packet vanished");
     assert_eq!(
         error.to_string(),
-        "flow `voice` does not balance over the whole run: 2 packets sent, but 1 received + 0 lost + 0 inside"
+        "flow `voice` does not balance over the whole run: 2 packets sent + 0 duplicated, but 1 received + 0 lost + 0 \
+         inside"
     );
     // Right number of packets, wrong bytes.
     recording.flow(FlowId(0)).on_inside(ms(20), Bytes(99));
