@@ -405,8 +405,8 @@ fn every_fault_has_its_fix() {
     for taken in [
         "prio priomap 0 0 0",
         "sfq redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop",
-        "netem delay 100ms 10ms distribution normal",
-        "netem loss gemodel 1%",
+        "netem delay 100ms 10ms distribution paretonormal",
+        "netem corrupt 1%",
     ] {
         let text = format!("{root}{class}tc qdisc add dev eth0 parent 1:10 {taken}\n");
         assert!(imported(&text).is_err(), "{taken}");
