@@ -80,7 +80,7 @@ const UNITS: [name: RegExp, base: string][] = [
     /_s\b|\b(owd|queueing|serialisation|propagation|ipdv|pdv|jitter|iat|fct|ps_fct|sojourn|scheduling|rtt|page_load|answer_gap)(_|\b)(?!loss)/,
     "s",
   ],
-  [/_bps\b|\b(throughput|goodput|rate)\b/, "bit/s"],
+  [/_bps\b|\b(throughput|goodput|rate|capacity)\b/, "bit/s"],
   [/_ratio\b|\b(loss|rtt_loss|reordered|utilisation|requests_met|requests_contended)\b/, "ratio"],
   [/_bytes\b|\bcwnd_/, "B"],
 ];
