@@ -195,18 +195,20 @@ class Run:
         return Table(self._inner.series(_arguments.text("address", address), _arguments.whole("run", run)))
 
     def write_pcapng(self, file: str | os.PathLike[str], run: int = 0) -> None:
-        """Writes the packets at all queues as a capture for Wireshark; a run with `packets=True` has them.
+        """Writes the packets at all queues as a capture for Wireshark. Packets that were not kept are made again.
 
         Raises:
-            RunError: If the packets were not kept, or the file cannot be written.
+            RunError: If the run was of a path that kept none, or the file cannot be written.
         """
         self._inner.write_pcapng(_arguments.whole("run", run), _arguments.path("file", file))
 
     def write_qlog(self, file: str | os.PathLike[str], run: int = 0) -> None:
         """Writes what happened to the packets at all queues as qlog, beside the logs of QUIC stacks.
 
+        Packets that were not kept are made again.
+
         Raises:
-            RunError: If the packets were not kept, or the file cannot be written.
+            RunError: If the run was of a path that kept none, or the file cannot be written.
         """
         self._inner.write_qlog(_arguments.whole("run", run), _arguments.path("file", file))
 

@@ -163,9 +163,28 @@ impl Run {
         file: PathBuf,
         write: impl Fn(&Recording, BufWriter<File>) -> Result<(), ExportError> + Send + Sync,
     ) -> PyResult<()> {
-        let recording = self.recording(run)?;
+        let recording = self.with_packets(py, run)?;
         let written = py.detach(|| write(recording, BufWriter::new(File::create(&file)?)));
         written.map_err(|error| error::run(format_args!("`{}`: {error}", file.display())))
+    }
+
+    /// Returns the recording of a run with its packets. If it did not keep them, the runs are made once more.
+    fn with_packets(&self, py: Python<'_>, run: usize) -> PyResult<&Arc<Recording>> {
+        let recording = self.recording(run)?;
+        if recording.packets.is_some() {
+            return Ok(recording);
+        }
+        if self.is_of_a_path() {
+            return Err(error::run(
+                "the packets were not kept, and a path cannot be run once more: name `packets=True` when it is built",
+            ));
+        }
+        if self.with_packets.get().is_none() {
+            let again = self.again(py)?;
+            // Another thread may have made the same ones meanwhile.
+            let _ = self.with_packets.set(again);
+        }
+        Ok(self.with_packets.get().and_then(|all| all.get(run)).unwrap_or(recording))
     }
 
     /// Makes the runs once more, with a row of each packet at each port.
@@ -324,30 +343,15 @@ impl Run {
 
     /// Returns the packets of a run. If it did not keep them, the runs are made once more.
     fn packets(&self, py: Python<'_>, run: usize) -> PyResult<Table> {
-        let mut recording = self.recording(run)?;
-        if recording.packets.is_none() {
-            if self.is_of_a_path() {
-                return Err(error::run(
-                    "the packets were not kept, and a path cannot be run once more: name `packets=True` when it is \
-                     built",
-                ));
-            }
-            if self.with_packets.get().is_none() {
-                let again = self.again(py)?;
-                // Another thread may have made the same ones meanwhile.
-                let _ = self.with_packets.set(again);
-            }
-            recording = self.with_packets.get().and_then(|all| all.get(run)).unwrap_or(recording);
-        }
-        packets::table(recording).map_err(|error| fault(&error))
+        packets::table(self.with_packets(py, run)?).map_err(|error| fault(&error))
     }
 
-    /// Writes the packets of a run that kept them as a capture.
+    /// Writes the packets of a run as a capture.
     fn write_pcapng(&self, py: Python<'_>, run: usize, file: PathBuf) -> PyResult<()> {
         self.write(py, run, file, |recording, to| lockgate_export::pcapng::packets(recording, to).map(drop))
     }
 
-    /// Writes what happened to the packets of a run that kept them at its queues, as qlog.
+    /// Writes what happened to the packets of a run at its queues, as qlog.
     fn write_qlog(&self, py: Python<'_>, run: usize, file: PathBuf) -> PyResult<()> {
         self.write(py, run, file, |recording, to| lockgate_export::qlog::queues(recording, to).map(drop))
     }

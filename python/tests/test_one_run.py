@@ -18,7 +18,7 @@ import lockgate as lg
 #: Everything that a run offers. A new name is added here with what it is held against.
 OFFERED = {
     *("expect", "flows", "groups", "holds", "interval", "metric", "packets", "ports", "save", "scenario", "seeds"),
-    *("series", "summary", "table", "values", "verdict"),
+    *("series", "summary", "table", "values", "verdict", "write_pcapng", "write_qlog"),
 }
 
 
@@ -201,9 +201,22 @@ def of_files(run: lg.Run, directory: Path) -> None:
             assert run.seeds == list(range(int(seed), int(seed) + int(repeat or 1)))
     else:
         assert manifest["command"] == ""
+    of_logs(run, directory.parent)
     if (directory / "packets.parquet").exists():
         parquet = pytest.importorskip("pyarrow.parquet")
         assert parquet.read_table(directory / "packets.parquet").to_pydict() == run.packets().to_dict()
+
+
+def of_logs(run: lg.Run, folder: Path) -> None:
+    """Holds capture and log of the queues against the packets."""
+    packets = run.packets().to_dict()
+    run.write_pcapng(folder / "ports.pcapng")
+    assert (folder / "ports.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+    run.write_qlog(folder / "ports.qlog")
+    records = [json.loads(record) for record in (folder / "ports.qlog").read_text().split("\x1e")[1:]]
+    names = [record.get("name") for record in records]
+    assert names.count("queue:packet_dequeued") == sum(time is not None for time in packets["departed_ps"])
+    assert names.count("queue:packet_dropped") == sum(lost is not None for lost in packets["lost"])
 
 
 def without_lines(summary: dict[str, Any]) -> dict[str, Any]:
