@@ -183,8 +183,8 @@ fn idle_hours_move_nothing() {
 }
 
 /// Of three reflectors one does not answer, one answers at times that mean nothing, or one is congested
-/// itself. `delta-steps` counts late answers of any of them, as its original does: a reflector that lies moves
-/// its delay by two fifths.
+/// itself. `delta-steps` counts late answers of any of them, as its original does: a reflector that lies
+/// moves its delay by two fifths.
 #[test]
 fn a_reflector_that_is_wrong_changes_little() {
     let table = "time_s rate_mbps\n0 20\n5 8\n9 15\n13 6\n18 20\n24 12\n30 12\n";
