@@ -12,7 +12,7 @@ allowed=$(dirname "$0")/skips.txt
 sort -u "$record" | sed 's/^/skipped: /'
 missing=
 for tool in chromium:chromium curl:curl ethtool:ethtool ip:iproute2 iperf3:iperf3 nft:nftables ping:iputils-ping \
-    promtool:prometheus systemd-analyze:systemd traceroute:traceroute udhcpc:udhcpc udhcpd:udhcpd unshare:util-linux; do
+    promtool:prometheus systemd-analyze:systemd traceroute:traceroute udhcpc:udhcpc udhcpd:udhcpd unshare:util-linux valgrind:valgrind; do
     PATH=$PATH:/usr/sbin:/sbin command -v "${tool%:*}" >/dev/null || missing="$missing ${tool#*:}"
 done
 [ -z "$missing" ] || echo "tools that tests use, on Debian and Ubuntu: sudo apt-get install --no-install-recommends$missing"
