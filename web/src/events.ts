@@ -35,7 +35,7 @@ export interface Step {
   why: string;
 }
 
-/** Returns the step of a controller that an event is; null if it is none. */
+/** Returns a controller's step from its event; null for any other event. */
 export function stepOf({ path, text }: EventFields): Step | null {
   const [whole, from, fromUnit = "", to, toUnit = "", why = ""] = STEP.exec(path === "" ? text : "") ?? [];
   if (whole === undefined) return null;

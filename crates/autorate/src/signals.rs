@@ -125,8 +125,8 @@ impl Signals {
         index < MOST_PROBES && self.reflectors.is_left_out(index)
     }
 
-    /// Returns true if acknowledgements come from nearer than the nearest reflector: from behind the shaper
-    /// of a downlink. They do not cross the line, and tell nothing of its delay.
+    /// Returns true if acknowledgements return in less than half of the nearest reflector's time: from
+    /// behind the shaper of a downlink. They do not cross the line, and show nothing of its delay.
     fn are_acks_near(&self) -> bool {
         let acks = self.baseline.get();
         acks.zip(self.reflectors.nearest()).is_some_and(|(acks, nearest)| acks + acks < nearest)

@@ -120,8 +120,8 @@ fn is_cheap(scenario: &Scenario) -> bool {
     scenario.flows.len() <= CHEAP_FLOWS && queues <= CHEAP_QUEUES
 }
 
-/// Adds the bounds of the flows to the summary of runs, if an expectation or a caller asks for one, the file
-/// states an envelope, or the scenario is small. Of a small one, only what has a bound is added.
+/// Adds the bounds of the flows to the summary of runs, if an expectation or an observed metric is one, the
+/// file states an envelope, or the scenario is small. Of a small one, only flows with a bound are added.
 ///
 /// A flow that sends more than the envelope that its file states, in one of the runs, has no bound.
 pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {

@@ -130,7 +130,7 @@ function blame(uses: readonly Use[]): string {
   return `${worst.name}${full}: ${lost}${waits}.`;
 }
 
-/** Returns the tree; null for a report without the table, or of a network that is none. */
+/** Returns the tree; null for a report without the table, or if the network is not a tree. */
 export function networkTree(report: Report, table: Comparison | undefined): HTMLElement | null {
   const uses = table ? usesOf(table) : [];
   const hops = hopsOf(uses);

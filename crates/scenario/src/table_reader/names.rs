@@ -26,7 +26,7 @@ impl TableKeys {
     }
 }
 
-/// Deserialiser without a value, which keeps the names that a type asks for.
+/// Deserialiser without a value: it records the names of a type's fields.
 struct Probe<'n>(&'n mut &'static [&'static str]);
 
 /// Error of every probe.

@@ -97,7 +97,7 @@ fn percent(text: &str) -> Option<f64> {
 /// Reads `TIME [JITTER]`.
 fn delay(cursor: &mut Cursor<'_, '_>, _: Located<&str>, _: &mut Vec<Problem>) -> Option<Value> {
     let delay = next(cursor, time)?;
-    // A percentage behind the delay is none of its words: it is named with the rest.
+    // A percentage is no jitter: it is named with what is left out.
     let jitter = next(cursor, |text| time(text).filter(|_| !text.ends_with('%')));
     Some(match jitter.filter(|jitter| !jitter.is_zero()) {
         Some(jitter) => Value::Delay(delay, jitter),
