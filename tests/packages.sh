@@ -1,7 +1,8 @@
 #!/bin/sh
 # Packs the crates that are made to be depended on, as they would be uploaded, and checks what their users rely on:
 #
-#   tests/packages.sh             their packages; how many crates `lockgate-path` compiles
+#   tests/packages.sh             their packages; how many crates `lockgate-path` compiles; that it compiles with each
+#                                 of its features alone, without a warning
 #   tests/packages.sh build       also: each package compiles from its own files alone, with the oldest Rust allowed and
 #                                 without features, and `cargo publish --dry-run` accepts it (minutes; needs crates.io)
 #
@@ -31,6 +32,14 @@ $cargo package --locked --offline --allow-dirty --no-verify --quiet $selected
 count=$($cargo tree --locked --offline -p lockgate-path -e normal --prefix none | sed 's/ (\*)$//' | sort -u | wc -l)
 echo "packages: $(echo "$crates" | wc -w) packed; lockgate-path compiles $count crates"
 [ "$count" -le $most ] || { echo "packages: that is more than $most" >&2; exit 1; }
+
+# A workspace compiles its crates with the features of all members; users get only those they name.
+features=$(sed -n '/^\[features\]/,/^$/s/^\([a-z]*\) = .*/\1/p' crates/path/Cargo.toml)
+for feature in "" $features; do
+    said=$($cargo check --locked --offline --quiet -p lockgate-path --features "$feature" 2>&1) || failed=1
+    [ -z "$said${failed:-}" ] || {
+        echo "packages: lockgate-path with the features \`$feature\`:" >&2; echo "$said" >&2; exit 1; }
+done
 [ "${1:-}" = build ] || exit 0
 
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

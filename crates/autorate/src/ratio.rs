@@ -1,6 +1,7 @@
 //! Ratio: a factor as an integer number of millionths, the same on every machine.
 
 use core::fmt;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
 use lockgate_engine::units::{Duration, Rate};

@@ -3,11 +3,11 @@
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Probability};
 use lockgate_traffic::LawConfig;
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Effects of one direction of a link on packets. Each key replaces that of the link.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConditionsTable {
     /// Losses in bursts, besides `loss`.
@@ -38,7 +38,8 @@ impl ConditionsTable {
 
 /// Losses in bursts: a line that is good or bad, and may change at each packet (Gilbert and Elliott). The
 /// share of bad packets is `begin / (begin + end)`, and a bad time has `1 / end` packets on average.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LossBurstsTable {
     /// Probability, at each packet, that a good line becomes bad.
@@ -59,7 +60,8 @@ fn always() -> Probability {
 
 /// Slots of a line, such as those of a satellite's schedule or of a radio's turns: packets start in them
 /// only, and wait in the port before them.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SlotsTable {
     /// Time from the start of a slot to that of the next, such as `15s`; at least `1us`.

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::marker::PhantomData;
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 
 #[cfg(feature = "schema")]
@@ -9,7 +10,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::laws::{self, Field, Form, Kind};
+#[cfg(feature = "schema")]
+use crate::laws::{self, Form};
+use crate::laws::{Field, Kind};
 use crate::quantity::Quantity;
 
 /// A law as written: `"20ms"`, or `{ distribution = "exponential", mean = "20ms" }`.
