@@ -118,7 +118,7 @@ struct Entry<'a, 'i> {
 }
 
 impl<'i> Entry<'_, 'i> {
-    fn place(&self) -> TableLocation<'_, 'i> {
+    fn location(&self) -> TableLocation<'_, 'i> {
         TableLocation { what: &self.what, table: self.table, header: &self.header }
     }
 }
@@ -155,10 +155,10 @@ impl<'c> Checker<'c> {
 
     /// Reads a table that has the keys of `T` and no others. Notes each wrong value and reads the table as
     /// if it were absent.
-    fn whole<T: DeserializeOwned + Described>(&mut self, place: TableLocation<'_, '_>) -> Option<T> {
+    fn whole<T: DeserializeOwned + Described>(&mut self, location: TableLocation<'_, '_>) -> Option<T> {
         let keys = self.cache.table_keys.of::<T>();
-        unknown_keys(place, &[&keys], &[], &mut self.problems);
-        read_table(place, &keys, &mut self.problems)
+        unknown_keys(location, &[&keys], &[], &mut self.problems);
+        read_table(location, &keys, &mut self.problems)
     }
 
     /// Returns the content of the file at `path`; cached, errors too.

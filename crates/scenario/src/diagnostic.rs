@@ -37,7 +37,7 @@ impl Source {
         Self { shown: Arc::new(shown), moves: Arc::new([]) }
     }
 
-    /// Returns the source of a text that was read with other parts in some places: each with its place in
+    /// Returns the source of a text that was read with other parts in some places: each with its span in
     /// that text, and in this one.
     pub(crate) fn with_moves(self, moves: Vec<(Span, Span)>) -> Self {
         Self { moves: moves.into(), ..self }
@@ -46,9 +46,9 @@ impl Source {
     /// Returns where a part of the text that was read is shown.
     fn shown(&self, part: &Span) -> Span {
         let moved = |at: usize, is_end: bool| {
-            let before = self.moves.partition_point(|(place, _)| place.start <= at);
+            let before = self.moves.partition_point(|(span, _)| span.start <= at);
             match before.checked_sub(1).and_then(|last| self.moves.get(last)) {
-                Some((place, shown)) if at >= place.end => at - place.end + shown.end,
+                Some((span, shown)) if at >= span.end => at - span.end + shown.end,
                 Some((_, shown)) if is_end => shown.end,
                 Some((_, shown)) => shown.start,
                 None => at,

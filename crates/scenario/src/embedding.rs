@@ -84,7 +84,7 @@ fn named_file(suffix: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the text of a policy as its file has it, with the paths in place of the tables that
-/// [`embed_tables`] put there, and where each is: its place in `text`, and in the text returned. `None` if
+/// [`embed_tables`] put there, and where each is: its span in `text`, and in the text returned. `None` if
 /// there is no such table.
 pub(crate) fn as_in_its_file(text: &str) -> Option<(String, Vec<(Span, Span)>)> {
     if !text.contains(FROM) {
@@ -101,14 +101,14 @@ pub(crate) fn as_in_its_file(text: &str) -> Option<(String, Vec<(Span, Span)>)> 
             Some((start..end + FROM.len() + path.len(), path))
         })
         .collect();
-    tables.sort_by_key(|(place, _)| place.start);
+    tables.sort_by_key(|(span, _)| span.start);
     let (mut shown, mut moves, mut from) = (String::new(), Vec::new(), 0);
-    for (place, path) in tables {
-        shown += text.get(from..place.start)?;
+    for (span, path) in tables {
+        shown += text.get(from..span.start)?;
         let start = shown.len();
         shown += path;
-        from = place.end;
-        moves.push((place, start..shown.len()));
+        from = span.end;
+        moves.push((span, start..shown.len()));
     }
     shown += text.get(from..)?;
     (!moves.is_empty()).then_some((shown, moves))
@@ -141,8 +141,8 @@ mod tests {
             assert!(whole.lines().count() > text.lines().count(), "{whole}");
             let (shown, moves) = as_in_its_file(&whole).expect("it has tables of files");
             assert_eq!(shown, text);
-            for (place, own) in moves {
-                assert!(whole[place].contains(FROM) && TABLES.iter().any(|_| !shown[own.clone()].is_empty()));
+            for (span, own) in moves {
+                assert!(whole[span].contains(FROM) && TABLES.iter().any(|_| !shown[own.clone()].is_empty()));
             }
             // A saved text is shown as it is.
             let saved = embed_tables(&whole, &files()).expect("whole");

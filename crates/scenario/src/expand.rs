@@ -417,8 +417,8 @@ impl<'e> Expansion<'e> {
                 self.problems.push(Problem::new(key.span(), wrong).help(help));
             }
         }
-        let place = written.get("count").map_or(header, Spanned::span);
-        self.take(members, place)
+        let span = written.get("count").map_or(header, Spanned::span);
+        self.take(members, span)
     }
 
     /// Returns the number of `members` if the least memory that they take is allowed.
@@ -518,11 +518,11 @@ impl<'e> Expansion<'e> {
         let known = self.groups.0.len();
         let mut expanded = self.section("queue", queues)?;
         let own = self.groups.0[known..].to_vec();
-        let places = Places::of(queues, &own);
+        let membership = Membership::of(queues, &own);
         let mut named: BTreeSet<(&str, Option<usize>)> = BTreeSet::new();
         self.room.reserved.set(0);
         for (key, queue) in &mut expanded {
-            let site = places.site(key.get_ref());
+            let site = membership.site(key.get_ref());
             let DeValue::Table(queue) = queue.get_mut() else { continue };
             let Some(children) = queue.get_mut("children") else { continue };
             let span = children.span();
@@ -534,7 +534,7 @@ impl<'e> Expansion<'e> {
                     all.push(child.clone());
                     continue;
                 };
-                let members = places.below(group, site);
+                let members = membership.below(group, site);
                 // A queue stands in one place: of a second naming, the first member is enough to say so.
                 let is_first = named.insert((group.name.as_str(), site));
                 for number in members.into_iter().take(if is_first { usize::MAX } else { 1 }) {
@@ -549,9 +549,9 @@ impl<'e> Expansion<'e> {
             }
             *children = all.into_iter().collect();
         }
-        places.add_rules(&own, &mut expanded, &self.room);
+        membership.add_rules(&own, &mut expanded, &self.room);
         for group in own.iter().filter(|group| !named.contains(&(group.name.as_str(), None))) {
-            let top = places.at_top(group);
+            let top = membership.at_top(group);
             if let (Some((key, _)), Some(first)) = (queues.get_key_value(group.name.as_str()), top.first()) {
                 let count = top.len();
                 let wrong = format!(
@@ -568,10 +568,10 @@ impl<'e> Expansion<'e> {
     }
 }
 
-/// Places of the members of groups in a tree with sites: each is a child of the queue of the site that it is
+/// Membership of a tree with sites: each member of a group is a child of the queue of the site that it is
 /// below.
 #[derive(Default)]
-struct Places {
+struct Membership {
     /// Name of the group of sites.
     of_sites: String,
     /// Site above each.
@@ -582,24 +582,26 @@ struct Places {
     members: BTreeMap<String, BTreeMap<Option<usize>, Vec<u32>>>,
 }
 
-impl Places {
-    /// Returns the places of `groups`, which are defined by `queues`.
+impl Membership {
+    /// Returns the membership of `groups`, which are defined by `queues`.
     fn of(queues: &DeTable<'_>, groups: &[Group]) -> Self {
         let is_of_sites = |group: &&Group| {
             table_of(queues, &group.name).and_then(count_of).is_some_and(|count| count == SITES)
         };
         let Some(sites) = groups.iter().find(is_of_sites) else { return Self::default() };
         let parents = sites.sites.as_deref().unwrap_or_default().to_vec();
-        let mut places = Self { of_sites: sites.name.clone(), parents, ..Self::default() };
-        places.sites.extend((1..=sites.members).map(|number| (sites.member(number), number as usize - 1)));
+        let mut membership = Self { of_sites: sites.name.clone(), parents, ..Self::default() };
+        membership
+            .sites
+            .extend((1..=sites.members).map(|number| (sites.member(number), number as usize - 1)));
         for group in groups {
             let Some(of) = &group.sites else { continue };
-            let members = places.members.entry(group.name.clone()).or_default();
+            let members = membership.members.entry(group.name.clone()).or_default();
             for (number, site) in (1..=group.members).zip(of.iter()) {
                 members.entry(*site).or_default().push(number);
             }
         }
-        places
+        membership
     }
 
     /// Gives the queue of each site that has no rules those of the members below it, so that their packets

@@ -340,7 +340,7 @@ impl Override {
         let segment = &self.path[walked];
         let known: Vec<&str> =
             table.iter().map(|(key, _)| key).chain(SECTIONS.into_iter().filter(|_| walked == 0)).collect();
-        let place = match walked {
+        let what = match walked {
             0 => "names no part of a scenario".to_owned(),
             _ => format!(
                 "names nothing in the file: `{}` has no `{}`",
@@ -358,7 +358,7 @@ impl Override {
             _ => None,
         };
         let near = suggest(segment, known);
-        self.problem(&place).help_if(match (near, add) {
+        self.problem(&what).help_if(match (near, add) {
             (Some(near), Some(add)) => Some(format!("{near}; {add}")),
             (near, add) => near.or(add),
         })
@@ -433,7 +433,7 @@ pub(crate) fn extensible(text: &str) -> String {
 }
 
 /// Returns the position in `root` of the value of each override, for those that have one.
-pub(crate) fn places(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Vec<(Span, String)> {
+pub(crate) fn spans(root: &toml::de::DeTable<'_>, overrides: &[Override]) -> Vec<(Span, String)> {
     let find = |one: &Override| -> Option<Range<usize>> {
         let (first, rest) = one.path.split_first()?;
         let mut value = root.get(first.as_str())?;

@@ -67,7 +67,7 @@ impl Reader<'_> {
         let root = parsed(&text, &source)?;
         let set = match self.overrides {
             [] => Vec::new(),
-            set => path::places(root.get_ref(), &path::resolved(written, set)),
+            set => path::spans(root.get_ref(), &path::resolved(written, set)),
         };
         let (inclusions, unincluded) = inclusions(root.get_ref(), self.files);
         let merged = merged(&root, &inclusions);

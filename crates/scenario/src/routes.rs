@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 /// `l` has `2 l` and `2 l + 1`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// `next[destination][node]`: the port, or [`NONE`]; both indices are values of `place`. Empty for
+    /// `next[destination][node]`: the port, or [`NONE`]; both indices are values of `index`. Empty for
     /// destinations that were not requested.
     next: Vec<Vec<u32>>,
     /// By node: index of an inner node in `next`; for a leaf, that of its neighbour.
-    place: Vec<u32>,
+    index: Vec<u32>,
     /// Port by which each leaf sends; [`NONE`] for inner nodes.
     uplink: Vec<u32>,
     /// True for each node at which a flow ends.
@@ -41,18 +41,18 @@ impl Routes {
         };
         let mut routes = Self {
             next: Vec::new(),
-            place: vec![NONE; nodes],
+            index: vec![NONE; nodes],
             uplink: vec![NONE; nodes],
             requested: vec![false; nodes],
             receiver: Vec::new(),
         };
         let inner: Vec<usize> = (0..nodes).filter(|node| neighbour(*node).is_none()).collect();
-        for (place, node) in inner.iter().enumerate() {
-            routes.place[*node] = place as u32;
+        for (index, node) in inner.iter().enumerate() {
+            routes.index[*node] = index as u32;
         }
         for (node, ports) in ports_of.iter().enumerate() {
             if let Some(hub) = neighbour(node) {
-                routes.place[node] = routes.place[hub];
+                routes.index[node] = routes.index[hub];
                 routes.uplink[node] = ports[0];
             }
         }
@@ -60,9 +60,9 @@ impl Routes {
         routes.receiver = receiver;
         for destination in destinations {
             routes.requested[destination] = true;
-            let place = routes.place[destination] as usize;
-            if routes.next[place].is_empty() {
-                routes.next[place] = routes.towards(inner[place], &inner, &ports_of);
+            let index = routes.index[destination] as usize;
+            if routes.next[index].is_empty() {
+                routes.next[index] = routes.towards(inner[index], &inner, &ports_of);
             }
         }
         routes
@@ -73,22 +73,22 @@ impl Routes {
     fn towards(&self, destination: usize, inner: &[usize], ports_of: &[Vec<u32>]) -> Vec<u32> {
         let is_inner = |node: usize| self.uplink[node] == NONE;
         let mut hops = vec![u32::MAX; inner.len()];
-        let place = |node: usize| self.place[node] as usize;
-        hops[place(destination)] = 0;
+        let index = |node: usize| self.index[node] as usize;
+        hops[index(destination)] = 0;
         let mut reached = VecDeque::from([destination]);
         while let Some(node) = reached.pop_front() {
             for &port in &ports_of[node] {
                 let neighbour = self.receiver[port as usize] as usize;
-                if is_inner(neighbour) && hops[place(neighbour)] == u32::MAX {
-                    hops[place(neighbour)] = hops[place(node)] + 1;
+                if is_inner(neighbour) && hops[index(neighbour)] == u32::MAX {
+                    hops[index(neighbour)] = hops[index(node)] + 1;
                     reached.push_back(neighbour);
                 }
             }
         }
         let nearer = |node: usize, port: u32| {
             let neighbour = self.receiver[port as usize] as usize;
-            let hop = if is_inner(neighbour) { hops[place(neighbour)] } else { u32::MAX };
-            hop != u32::MAX && hop < hops[place(node)]
+            let hop = if is_inner(neighbour) { hops[index(neighbour)] } else { u32::MAX };
+            hop != u32::MAX && hop < hops[index(node)]
         };
         let next = |node: usize| ports_of[node].iter().copied().find(|port| nearer(node, *port));
         inner.iter().map(|node| next(*node).unwrap_or(NONE)).collect()
@@ -101,7 +101,7 @@ impl Routes {
         if node == destination || !*self.requested.get(destination)? {
             return None;
         }
-        let (here, there) = (*self.place.get(node)?, self.place[destination]);
+        let (here, there) = (*self.index.get(node)?, self.index[destination]);
         let port = if here != there {
             let inner = self.next[there as usize][here as usize];
             if inner == NONE || self.uplink[node] == NONE { inner } else { self.uplink[node] }

@@ -18,8 +18,8 @@ impl Scenario {
         }
         let mut drawn = self.clone();
         // Control connections come after the flows they control, and return flows after both.
-        for place in 0..drawn.flows.len() {
-            let of = match drawn.flows[place].transport {
+        for index in 0..drawn.flows.len() {
+            let of = match drawn.flows[index].transport {
                 Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),
                 Transport::Tcp(model) => match model.application {
                     Application::Control { of } => Some(of),
@@ -29,7 +29,7 @@ impl Scenario {
                 Transport::Udp => None,
             };
             let start = of.map(|of| drawn.flows[of].start);
-            let flow = &mut drawn.flows[place];
+            let flow = &mut drawn.flows[index];
             let Some(law) = flow.start_law.take() else { continue };
             flow.start = start.unwrap_or_else(|| {
                 flow.start + law.draw(&mut Random::stream(seed, &format!("flow/{}/start", flow.name)))

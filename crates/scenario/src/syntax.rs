@@ -33,7 +33,7 @@ pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
     all
 }
 
-/// Returns the place of the first marker of a merge conflict at the beginning of a line.
+/// Returns the index of the first marker of a merge conflict at the beginning of a line.
 fn conflict(text: &str) -> Option<Span> {
     let mut start = 0;
     text.split_inclusive('\n').find_map(|line| {

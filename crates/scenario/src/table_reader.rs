@@ -165,13 +165,13 @@ impl<'a, 'i> TableLocation<'a, 'i> {
 
 /// Notes every key that none of `types` has, with the nearest one. `extra`: keys read elsewhere.
 pub(crate) fn unknown_keys(
-    place: TableLocation<'_, '_>,
+    location: TableLocation<'_, '_>,
     types: &[&TableKeys],
     extra: &[&str],
     problems: &mut Vec<Problem>,
 ) {
     let known = || types.iter().flat_map(|keys| keys.names()).chain(extra.iter().copied());
-    for (key, _) in place.entries() {
+    for (key, _) in location.entries() {
         let name: &str = key.get_ref();
         if known().any(|known| known == name) {
             continue;
@@ -180,7 +180,7 @@ pub(crate) fn unknown_keys(
             // Beyond the number shown: the search for near names would only cost time.
             return;
         }
-        problems.push(unknown_key(place.what, name, key.span(), known().collect()));
+        problems.push(unknown_key(location.what, name, key.span(), known().collect()));
     }
 }
 
@@ -203,31 +203,32 @@ pub(crate) fn shorten(text: &str) -> String {
     }
 }
 
-/// Reads the keys of `place` that belong to `T`; if one is wrong, notes the problem and returns `None`.
+/// Reads the keys of `location` that belong to `T`; if one is wrong, notes the problem and returns `None`.
 pub(crate) fn read_valid_table<T: DeserializeOwned>(
-    place: TableLocation<'_, '_>,
+    location: TableLocation<'_, '_>,
     known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
     let noted = problems.len();
-    read_table(place, known, problems).filter(|_| problems.len() == noted)
+    read_table(location, known, problems).filter(|_| problems.len() == noted)
 }
 
-/// Reads the keys of `place` that belong to `T`, noting every problem. Reads a wrong value as absent, so
+/// Reads the keys of `location` that belong to `T`, noting every problem. Reads a wrong value as absent, so
 /// that the rest is checked too; returns `None` if a required value is wrong.
 pub(crate) fn read_table<T: DeserializeOwned>(
-    place: TableLocation<'_, '_>,
+    location: TableLocation<'_, '_>,
     known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
     let noted = problems.len();
     let mut misspelt = false;
-    for key in known.required().filter(|key| !place.has(&key.name)) {
-        if place.misspells(&key.name, known) {
+    for key in known.required().filter(|key| !location.has(&key.name)) {
+        if location.misspells(&key.name, known) {
             misspelt = true;
             continue;
         }
-        let problem = Problem::new(place.header.clone(), format!("{} needs `{}`", place.what, key.name));
+        let problem =
+            Problem::new(location.header.clone(), format!("{} needs `{}`", location.what, key.name));
         problems.push(problem.help(key.add()));
     }
     // What is left after values were taken out; a table without problems is copied once.
@@ -235,29 +236,29 @@ pub(crate) fn read_table<T: DeserializeOwned>(
     let mut taken_out: Vec<String> = Vec::new();
     // Each round removes one entry; no table written by hand needs more rounds than this.
     for _ in 0..64 {
-        let table = left.clone().unwrap_or_else(|| place.only(known));
-        let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
+        let table = left.clone().unwrap_or_else(|| location.only(known));
+        let whole = Spanned::new(location.header.clone(), DeValue::Table(table));
         let error = match T::deserialize(ValueDeserializer::from(whole)) {
             Ok(value) => return Some(value),
             Err(error) => error,
         };
-        let span = error.span().unwrap_or_else(|| place.header.clone());
-        let table = left.get_or_insert_with(|| place.only(known));
+        let span = error.span().unwrap_or_else(|| location.header.clone());
+        let table = left.get_or_insert_with(|| location.only(known));
         let missing = missing_field(error.message());
-        // The place of a table may lie within its first key, as at the top of a file.
-        let path = if missing.is_some() && span == *place.header { None } else { locate(table, &span) };
+        // The span of a table may lie within its first key, as at the top of a file.
+        let path = if missing.is_some() && span == *location.header { None } else { locate(table, &span) };
         // A field missing because its value was removed, or noted above, is not reported again.
         let absent =
             path.is_none() && missing.is_some_and(|field| known.required().any(|key| key.name == field));
         if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {
-            problems.push(explain(place.what, path.as_deref().unwrap_or_default(), error.message(), span));
+            problems.push(explain(location.what, path.as_deref().unwrap_or_default(), error.message(), span));
         }
         let Some(path) = path else { break };
         remove(table, &path);
         taken_out.extend(path.last().cloned());
     }
     if problems.len() == noted && !misspelt {
-        problems.push(Problem::new(place.header.clone(), format!("{} cannot be read", place.what)));
+        problems.push(Problem::new(location.header.clone(), format!("{} cannot be read", location.what)));
     }
     None
 }

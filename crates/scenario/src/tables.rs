@@ -96,7 +96,7 @@ pub fn tables() -> Vec<TableReference> {
         table::<RouterTable>("router", "[router] of a policy", ROUTER_NOTES),
         table::<AlertTable>("alert", "[[alert]] of a policy", ALERT_NOTES),
     ];
-    let behind = tables.iter().position(|table| table.name == "autorate").map_or(0, |place| place + 1);
+    let behind = tables.iter().position(|table| table.name == "autorate").map_or(0, |index| index + 1);
     tables.splice(behind..behind, laws.0);
     tables
 }

@@ -323,8 +323,8 @@ impl Visitor for Make<'_> {
 
     fn visit<D: Discipline>(self) -> Self::Output {
         let mut children: Vec<Child<D::Share>> = Vec::with_capacity(self.children.len());
-        for (place, (share, node)) in self.children.into_iter().enumerate() {
-            children.push(Child { share: typed(&share).map_err(|invalid| invalid.on_child(place))?, node });
+        for (index, (share, node)) in self.children.into_iter().enumerate() {
+            children.push(Child { share: typed(&share).map_err(|invalid| invalid.on_child(index))?, node });
         }
         let node = if self.queue.is_class() {
             Node::class(&self.queue.name, children)?

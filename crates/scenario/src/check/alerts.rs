@@ -46,8 +46,8 @@ impl Checker<'_> {
         let known = self.problems.is_empty().then_some(ports);
         let mut alerts: Vec<Alert> = Vec::new();
         for (table, header) in tables {
-            let place = TableLocation { what: "this `alert`", table, header: &header };
-            let Some(alert) = self.alert(place, known) else { continue };
+            let location = TableLocation { what: "this `alert`", table, header: &header };
+            let Some(alert) = self.alert(location, known) else { continue };
             if alerts.iter().any(|other| other.name == alert.name) {
                 let problem =
                     Problem::new(header, format!("two alerts are called `{}`", shorten(&alert.name)));
@@ -59,8 +59,8 @@ impl Checker<'_> {
         alerts
     }
 
-    fn alert(&mut self, place: TableLocation<'_, '_>, ports: Option<&[PolicyPort]>) -> Option<Alert> {
-        let table: AlertTable = self.whole(place)?;
+    fn alert(&mut self, location: TableLocation<'_, '_>, ports: Option<&[PolicyPort]>) -> Option<Alert> {
+        let table: AlertTable = self.whole(location)?;
         let condition = Condition::parse(&table.when).and_then(|condition| {
             ports.map_or(Ok(()), |ports| {
                 condition.check(ports.iter().map(|port| (&*port.name, &*port.tree)))
@@ -70,13 +70,13 @@ impl Checker<'_> {
         let condition = match condition {
             Ok(condition) => condition,
             Err(ConditionError { problem, help }) => {
-                self.note(Problem::new(place.value("if"), problem).help(help));
+                self.note(Problem::new(location.value("if"), problem).help(help));
                 return None;
             }
         };
         let name = table.name.unwrap_or_else(|| condition.text().to_owned());
         if name.trim().is_empty() || name.chars().count() > 200 || name.contains(char::is_control) {
-            let problem = Problem::new(place.value("name"), "no alert is called so");
+            let problem = Problem::new(location.value("name"), "no alert is called so");
             self.note(problem.help("a name is one line of 1 to 200 letters"));
             return None;
         }
@@ -84,14 +84,15 @@ impl Checker<'_> {
             None => None,
             Some(Ok(webhook)) => Some(webhook),
             Some(Err(why)) => {
-                let problem = Problem::new(place.value("webhook"), format!("`webhook` {why}"));
+                let problem = Problem::new(location.value("webhook"), format!("`webhook` {why}"));
                 self.note(problem.help("write `http://HOST:PORT/PATH`; for https let a `command` run curl"));
                 return None;
             }
         };
         let command = table.command.unwrap_or_default();
-        if place.has("command") && command.first().is_none_or(|program| !program.starts_with('/')) {
-            let problem = Problem::new(place.value("command"), "`command` begins with the path of a program");
+        if location.has("command") && command.first().is_none_or(|program| !program.starts_with('/')) {
+            let problem =
+                Problem::new(location.value("command"), "`command` begins with the path of a program");
             self.note(problem.help("write it like `command = [\"/usr/bin/logger\", \"-t\", \"lockgate\"]`"));
             return None;
         }

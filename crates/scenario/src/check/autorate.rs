@@ -41,22 +41,23 @@ impl Checker<'_> {
         };
         let noted = self.problems.len();
         let (header, what) = (value.span(), format!("`autorate` of {}", port.what));
-        let place = TableLocation { what: &what, table, header: &header };
+        let location = TableLocation { what: &what, table, header: &header };
         let own = self.cache.table_keys.of::<AutorateTable>();
         let of_laws = self.cache.table_keys.of::<Parameters>();
-        unknown_keys(place, &[&own, &of_laws], &[], &mut self.problems);
-        let parameters = read_table::<Parameters>(place, &of_laws, &mut self.problems);
-        let read = read_table::<AutorateTable>(place, &own, &mut self.problems)?;
+        unknown_keys(location, &[&own, &of_laws], &[], &mut self.problems);
+        let parameters = read_table::<Parameters>(location, &of_laws, &mut self.problems);
+        let read = read_table::<AutorateTable>(location, &own, &mut self.problems)?;
         let parameters = parameters?;
         if let Err((law, unfit)) = parameters.check() {
             let what = format!("`{}` of `{law}` is out of its range", unfit.field);
-            self.note(Problem::new(place.inner(law, unfit.field), what).help(unfit.range));
+            self.note(Problem::new(location.inner(law, unfit.field), what).help(unfit.range));
         }
         let start = read.start.or(rate).unwrap_or(read.max);
-        self.check_bounds(place, &read, start);
-        self.check_signals(place, &read);
+        self.check_bounds(location, &read, start);
+        self.check_signals(location, &read);
         let probes = read.probes.as_ref();
-        let span = |index: usize| inner_element(place.table, index).unwrap_or_else(|| place.value("probes"));
+        let span =
+            |index: usize| inner_element(location.table, index).unwrap_or_else(|| location.value("probes"));
         let named = |(index, node): (usize, &String)| (node.clone(), span(index));
         let model = Autorate {
             law: read.law,
@@ -71,26 +72,28 @@ impl Checker<'_> {
         (self.problems.len() == noted).then(|| AutorateRead {
             model,
             probes: probes.map_or_else(Vec::new, |probes| probes.to.iter().enumerate().map(named).collect()),
-            line: read.line.clone().map(|line| (line, place.value("line"))),
+            line: read.line.clone().map(|line| (line, location.value("line"))),
         })
     }
 
-    fn check_bounds(&mut self, place: TableLocation<'_, '_>, read: &AutorateTable, start: Rate) {
+    fn check_bounds(&mut self, location: TableLocation<'_, '_>, read: &AutorateTable, start: Rate) {
         for (key, rate) in [("min", read.min), ("max", read.max)] {
             if rate.is_zero() {
-                let problem = Problem::new(place.value(key), format!("`{key}` of zero sends nothing"));
+                let problem = Problem::new(location.value(key), format!("`{key}` of zero sends nothing"));
                 self.note(problem.help("give it a rate such as `1mbit`"));
             }
         }
         if read.min > read.max {
             let problem =
-                Problem::new(place.value("max"), format!("`max` is below `min`, which is {}", read.min));
-            self.note(problem.see(place.value("min"), "the least rate").help("give `max` the larger rate"));
+                Problem::new(location.value("max"), format!("`max` is below `min`, which is {}", read.min));
+            self.note(
+                problem.see(location.value("min"), "the least rate").help("give `max` the larger rate"),
+            );
         } else if start < read.min || start > read.max {
             let (key, what) =
                 if read.start.is_some() { ("start", "`start`") } else { ("min", "the port's `rate`") };
             let problem =
-                Problem::new(place.value(key), format!("{what}, {start}, is outside of the bounds"));
+                Problem::new(location.value(key), format!("{what}, {start}, is outside of the bounds"));
             self.note(
                 problem.help(format!("it is from `min` to `max`: from `{}` to `{}`", read.min, read.max)),
             );
@@ -98,16 +101,16 @@ impl Checker<'_> {
     }
 
     /// Checks that the law has a signal.
-    fn check_signals(&mut self, place: TableLocation<'_, '_>, read: &AutorateTable) {
+    fn check_signals(&mut self, location: TableLocation<'_, '_>, read: &AutorateTable) {
         if let Some(Probes { to, every }) = &read.probes {
             if to.is_empty() || to.len() > MOST_PROBES {
                 let what = format!("`probes` go to {} addresses", to.len());
-                let problem = Problem::new(place.inner("probes", "to"), what);
+                let problem = Problem::new(location.inner("probes", "to"), what);
                 self.note(problem.help(format!("name 1 to {MOST_PROBES} nodes, or leave `probes` out")));
             }
             if *every < EVERY[0] || *every > EVERY[1] {
                 let problem = Problem::new(
-                    place.inner("probes", "every"),
+                    location.inner("probes", "every"),
                     format!("probes cannot be sent each {every}"),
                 );
                 self.note(problem.help(format!("it is from `{}` to `{}`", EVERY[0], EVERY[1])));
@@ -115,8 +118,9 @@ impl Checker<'_> {
         }
         let needs_none = matches!(read.law, Law::Fixed | Law::Oracle);
         if !read.acknowledgements && read.probes.is_none() && !needs_none {
-            let key = if place.has("acknowledgements") { "acknowledgements" } else { "law" };
-            let problem = Problem::new(place.value(key), format!("`{}` has no signal to step by", read.law));
+            let key = if location.has("acknowledgements") { "acknowledgements" } else { "law" };
+            let problem =
+                Problem::new(location.value(key), format!("`{}` has no signal to step by", read.law));
             let help = "leave `acknowledgements` true, or add `probes = { to = [\"NODE\"], every = \"1s\" }`";
             self.note(problem.help(help));
         }
@@ -131,7 +135,7 @@ impl Checker<'_> {
     ) -> Autorate {
         let mut model = read.model.clone();
         for (index, (name, span)) in read.probes.iter().enumerate() {
-            let Some(node) = network.places.get(name).copied() else {
+            let Some(node) = network.indices.get(name).copied() else {
                 let problem = self.no_such("node", name, span.clone(), network.node_names());
                 self.note(problem);
                 continue;

@@ -101,8 +101,8 @@ pub(crate) struct Base {
     /// Indices of the tables written in the file, by section and name; of ports, with and without the link.
     written: BTreeMap<(&'static str, String), usize>,
     /// Indices of the ports and of the links that could be read, by name.
-    port_places: BTreeMap<String, usize>,
-    link_places: BTreeMap<String, usize>,
+    port_indices: BTreeMap<String, usize>,
+    link_indices: BTreeMap<String, usize>,
     /// The links that could be read.
     links: Vec<Link>,
 }
@@ -137,11 +137,11 @@ impl Base {
                 written.entry((section, name)).or_insert(index);
             }
         }
-        let ports_by_name = ports.models.iter().enumerate().map(|(place, port)| (port.name.clone(), place));
-        let port_places = ports_by_name.collect();
+        let ports_by_name = ports.models.iter().enumerate().map(|(index, port)| (port.name.clone(), index));
+        let port_indices = ports_by_name.collect();
         let links: Vec<Link> = network.links.iter().flatten().cloned().collect();
-        let link_places = links.iter().enumerate().map(|(place, link)| (link.name.clone(), place)).collect();
-        Self { sections, network, flows, ports, groups, end, written, port_places, link_places, links }
+        let link_indices = links.iter().enumerate().map(|(index, link)| (link.name.clone(), index)).collect();
+        Self { sections, network, flows, ports, groups, end, written, port_indices, link_indices, links }
     }
 
     /// Returns the table of an object as written in the file, if it is.
@@ -162,17 +162,17 @@ impl Base {
 
     /// Returns a setting for each member if its path names a group, else the setting itself.
     fn for_members(&self, setting: &Setting) -> Vec<Setting> {
-        let (section, place) = match setting.path.as_slice() {
+        let (section, index) = match setting.path.as_slice() {
             [port, _, queue, _, ..] if port == "port" && queue == "queue" => ("queue", 3),
             [section, _, ..] => (section.as_str(), 1),
             _ => return vec![setting.clone()],
         };
-        let Some(members) = self.groups.members(section, &setting.path[place]) else {
+        let Some(members) = self.groups.members(section, &setting.path[index]) else {
             return vec![setting.clone()];
         };
         let member = |number| {
             let mut own = setting.clone();
-            own.path[place] = self.groups.member(section, &setting.path[place], number);
+            own.path[index] = self.groups.member(section, &setting.path[index], number);
             own
         };
         (1..=members).map(member).collect()
@@ -195,19 +195,19 @@ impl Checker<'_> {
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (table, header) in self.list(root, "change") {
-            let place = TableLocation { what: "this `change`", table, header: &header };
+            let location = TableLocation { what: "this `change`", table, header: &header };
             let noted = self.problems.len();
-            let change = self.whole::<ChangeTable>(place);
+            let change = self.whole::<ChangeTable>(location);
             let Some(change) = change.filter(|_| self.problems.len() == noted) else { continue };
             if end.is_some_and(|end| change.at > end) {
-                let problem = Problem::new(place.value("at"), "this change comes after the run has ended");
+                let problem = Problem::new(location.value("at"), "this change comes after the run has ended");
                 self.warn(problem.help("let it come earlier, or the run last longer"));
             }
             let mut settings = Vec::new();
             if let Some(set) = table.get("set").and_then(|set| set.get_ref().as_table()) {
                 self.settings(&[], set, (text, offset), &mut settings);
                 if set.is_empty() {
-                    let problem = Problem::new(place.value("set"), "this `change` sets nothing");
+                    let problem = Problem::new(location.value("set"), "this `change` sets nothing");
                     self.note(problem.help("write `set = { \"link.wan.rate\" = \"2mbit\" }`"));
                 }
             }
@@ -293,8 +293,8 @@ impl Checker<'_> {
                 continue;
             };
             let object = (section.clone(), name.clone());
-            let place = *known.entry(object.clone()).or_insert(objects.len());
-            match objects.get_mut(place) {
+            let index = *known.entry(object.clone()).or_insert(objects.len());
+            match objects.get_mut(index) {
                 Some((_, settings)) => settings.push(setting),
                 None => objects.push((object, vec![setting])),
             }
@@ -402,7 +402,7 @@ impl Checker<'_> {
         state: &mut State,
         changes: &mut Changes,
     ) -> Option<Action> {
-        let Some(place) = base.port_places.get(name).copied() else {
+        let Some(index) = base.port_indices.get(name).copied() else {
             if base.network.complete {
                 let known = base.ports.models.iter().map(|port| port.name.as_str());
                 let problem = self.no_such("port", name, settings[0].key.clone(), known);
@@ -411,13 +411,13 @@ impl Checker<'_> {
             return None;
         };
         for setting in settings.iter().filter(|setting| setting.path[2..] == ["root"]) {
-            changes.roots.extend(setting.value.as_str().map(|root| (place, root.to_owned())));
+            changes.roots.extend(setting.value.as_str().map(|root| (index, root.to_owned())));
         }
         // The port's own problems are noted already.
-        if base.ports.read.get(&place).is_some_and(Option::is_none) {
+        if base.ports.read.get(&index).is_some_and(Option::is_none) {
             return None;
         }
-        changes.built += base.ports.models[place].queues.len();
+        changes.built += base.ports.models[index].queues.len();
         if changes.built > MOST_BUILT {
             let problem =
                 Problem::new(settings[0].key.clone(), "too many changes for ports with so many queues");
@@ -432,13 +432,13 @@ impl Checker<'_> {
         let what = format!("`port.{name}`");
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let read = self.reread(settings, noted, |checker| checker.port(edited, base.context()))?;
-        let before = state.trees.get(&place).unwrap_or(&base.ports.models[place].tree).clone();
+        let before = state.trees.get(&index).unwrap_or(&base.ports.models[index].tree).clone();
         let (own, tree) = (read.pace(), read.tree);
-        let known = state.paces.get(&place).unwrap_or(&base.ports.models[place].pace);
+        let known = state.paces.get(&index).unwrap_or(&base.ports.models[index].pace);
         let new_pace = Some(own).filter(|own| own != known);
-        let action = Action::Port { port: place, before, tree: tree.clone(), pace: new_pace };
-        state.paces.insert(place, own);
-        state.trees.insert(place, tree);
+        let action = Action::Port { port: index, before, tree: tree.clone(), pace: new_pace };
+        state.paces.insert(index, own);
+        state.trees.insert(index, tree);
         state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
     }
@@ -451,7 +451,7 @@ impl Checker<'_> {
         state: &mut State,
     ) -> Option<Action> {
         let network = &base.network;
-        let Some(place) = base.link_places.get(name).copied() else {
+        let Some(index) = base.link_indices.get(name).copied() else {
             let known = network.link_names.iter().map(String::as_str);
             // The problems of a link that could not be read are noted already.
             if known.clone().all(|known| known != name) {
@@ -460,7 +460,7 @@ impl Checker<'_> {
             }
             return None;
         };
-        let before = state.links.get(&place).or_else(|| base.links.get(place)).cloned()?;
+        let before = state.links.get(&index).or_else(|| base.links.get(index)).cloned()?;
         let noted = self.problems.len();
         let key = ("link".to_owned(), name.to_owned());
         let written = state.tables.get(&key).cloned();
@@ -469,12 +469,12 @@ impl Checker<'_> {
         let edited = TableLocation { what: &what, table: &table, header: &header };
         let link = self.reread(settings, noted, |checker| checker.link(name, edited, network))?;
         let action = Action::Link {
-            link: place,
+            link: index,
             rate: differing(&link, &before, Link::rate),
             delay: differing(&link, &before, Link::delay),
             loss: differing(&link, &before, Link::loss),
         };
-        state.links.insert(place, link);
+        state.links.insert(index, link);
         state.tables.insert(key, Arc::new(document::table(&table, 0)));
         Some(action)
     }
@@ -488,12 +488,12 @@ impl Checker<'_> {
         state: &mut State,
     ) -> Option<Action> {
         let flows = &base.flows;
-        let Some(place) = flows.places.get(name).copied() else {
+        let Some(index) = flows.indices.get(name).copied() else {
             let problem = self.no_such("flow", name, settings[0].key.clone(), flows.names());
             self.note(problem);
             return None;
         };
-        let group = &flows.groups[place];
+        let group = &flows.groups[index];
         group.flow.as_ref()?;
         let traffic_keys = self.cache.table_keys.of::<TrafficConfig>();
         let keys: Vec<&str> = traffic_keys.names().chain(["stop"]).collect();

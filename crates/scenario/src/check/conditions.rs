@@ -20,7 +20,7 @@ impl Checker<'_> {
     pub(super) fn conditions(
         &mut self,
         table: &LinkTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> [Option<Arc<Conditions>>; 2] {
         let noted = self.problems.len();
         [("up", &table.up), ("down", &table.down)].map(|(name, own)| {
@@ -36,7 +36,7 @@ impl Checker<'_> {
             if name == "down" && self.problems.len() > noted {
                 return None;
             }
-            self.merged_conditions(merged, &paths, place)
+            self.merged_conditions(merged, &paths, location)
         })
     }
 
@@ -44,16 +44,16 @@ impl Checker<'_> {
         &mut self,
         table: ConditionsTable,
         paths: &[Vec<&'static str>; 3],
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> Option<Arc<Conditions>> {
         let [bursts, jitter, slots] = paths.each_ref().map(Vec::as_slice);
         let conditions = Conditions {
-            bursts: table.loss_bursts.and_then(|table| self.loss_bursts(&table, bursts, place)),
-            jitter: table.jitter.and_then(|law| self.jitter(&law, jitter, place)),
+            bursts: table.loss_bursts.and_then(|table| self.loss_bursts(&table, bursts, location)),
+            jitter: table.jitter.and_then(|law| self.jitter(&law, jitter, location)),
             keeps_order: table.keep_order.unwrap_or(true),
             duplicate: table.duplicate.unwrap_or_default(),
             reorder: table.reorder.unwrap_or_default(),
-            slots: table.slots.and_then(|table| self.slots(&table, slots, place)),
+            slots: table.slots.and_then(|table| self.slots(&table, slots, location)),
         };
         let has_effect = conditions.bursts.is_some()
             || conditions.jitter.is_some()
@@ -68,10 +68,10 @@ impl Checker<'_> {
         &mut self,
         table: &LossBurstsTable,
         path: &[&str],
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> Option<LossBursts> {
         if table.end == Probability::ZERO {
-            let span = place.at(path, "end");
+            let span = location.at(path, "end");
             let problem = Problem::new(span, "a bad line that never becomes good loses for ever");
             self.note(problem.help("give `end` a probability such as `20%`: a burst of 5 packets"));
             return None;
@@ -84,7 +84,7 @@ impl Checker<'_> {
         &mut self,
         config: &LawConfig<Duration>,
         path: &[&str],
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> Option<Law<Duration>> {
         let traffic = TrafficConfig { gap: Some(config.clone()), ..TrafficConfig::default() };
         let files = self.files_of(&traffic).map_err(|mut problems| problems.remove(0));
@@ -96,12 +96,12 @@ impl Checker<'_> {
                 field => format!("`{field}` of `jitter` {}", invalid.why),
             };
             let help = "a jitter is a time, or such as `{ distribution = \"uniform\", min = \"0s\", max = \"8ms\" }`";
-            self.note(Problem::new(place.at(path, field), said).help(help));
+            self.note(Problem::new(location.at(path, field), said).help(help));
         })
         .ok()
     }
 
-    fn slots(&mut self, table: &SlotsTable, path: &[&str], place: TableLocation<'_, '_>) -> Option<Slots> {
+    fn slots(&mut self, table: &SlotsTable, path: &[&str], location: TableLocation<'_, '_>) -> Option<Slots> {
         let longest = table.up_to.unwrap_or(table.every);
         let wrong = if table.every < SHORTEST_SLOT {
             Some(("every", format!("slots of `{}` are too short", table.every), "a slot has at least `1us`"))
@@ -122,7 +122,7 @@ impl Checker<'_> {
             None
         };
         if let Some((key, what, help)) = wrong {
-            self.note(Problem::new(place.at(path, key), what).help(help));
+            self.note(Problem::new(location.at(path, key), what).help(help));
             return None;
         }
         Some(Slots {

@@ -19,16 +19,16 @@ impl Checker<'_> {
     pub(super) fn envelope(
         &mut self,
         flow: &FlowTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         transport: Transport,
         traffic: &Traffic,
     ) -> Option<Envelope> {
         let table = flow.envelope.as_deref()?;
-        let at = |key: &str| place.inner("envelope", key);
+        let at = |key: &str| location.inner("envelope", key);
         let noted = self.problems.len();
         if transport != Transport::Udp {
             let problem =
-                Problem::new(place.key("envelope"), "what TCP sends follows the network, not an envelope");
+                Problem::new(location.key("envelope"), "what TCP sends follows the network, not an envelope");
             self.note(problem.help("leave it out: other flows beside it are bounded by its longest packet"));
             return None;
         }
@@ -64,7 +64,7 @@ impl Checker<'_> {
         (self.problems.len() == noted).then_some(Envelope { buckets, shortest, longest, derived: None })
     }
 
-    /// Reads the buckets, each with the place of its burst.
+    /// Reads the buckets, each with the location of its burst.
     fn buckets(
         &mut self,
         table: &EnvelopeTable,
@@ -107,7 +107,7 @@ impl Checker<'_> {
             let Some((slowest, link)) = slowest.filter(|(slowest, _)| rate > *slowest) else { continue };
             let wrong =
                 format!("the envelope lets {} send {rate}, and `link.{link}` carries {slowest}", entry.what);
-            let problem = Problem::new(entry.place().inner("envelope", "rate"), wrong);
+            let problem = Problem::new(entry.location().inner("envelope", "rate"), wrong);
             self.note(problem.help(format!("state at most `{slowest}`: with more, no queue has a bound")));
         }
     }
@@ -119,7 +119,7 @@ impl Checker<'_> {
             let Some(envelope) = &flow.envelope else { continue };
             let emissions = flow.emissions(Seed(1), end.since(Instant::ZERO + flow.start));
             let Some(excess) = envelope.excess(emissions) else { continue };
-            let problem = Problem::new(entry.place().key("envelope"), format!("{} {excess}", entry.what));
+            let problem = Problem::new(entry.location().key("envelope"), format!("{} {excess}", entry.what));
             self.warn(problem.help("its proofs hold for what keeps the envelope: widen it, or send less"));
         }
     }

@@ -55,9 +55,9 @@ impl Checker<'_> {
         let names = self.problems.is_empty().then_some(Names { flows: &flows, ports: &ports });
         let mut expects = Vec::new();
         for (index, (table, header)) in tables.into_iter().enumerate() {
-            let place = TableLocation { what: "this `expect`", table, header: &header };
-            let expect = self.expect(place, names.as_ref());
-            self.check_parts(place, expect.as_ref(), times);
+            let location = TableLocation { what: "this `expect`", table, header: &header };
+            let expect = self.expect(location, names.as_ref());
+            self.check_parts(location, expect.as_ref(), times);
             let line = self.expect_lines.get(index).copied();
             expects.extend(expect.map(|expect| Expected { line, ..expect }));
         }
@@ -67,7 +67,7 @@ impl Checker<'_> {
     /// Checks that the run has the parts that an expectation names.
     fn check_parts(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         expect: Option<&Expected>,
         times: Option<(Duration, Duration)>,
     ) {
@@ -75,21 +75,21 @@ impl Checker<'_> {
         let Ok(quantity) = Quantity::parse(&expect.that) else { return };
         let parts = quantity.addresses().filter_map(|address| address.during);
         for why in parts.filter_map(|part| part.outside(warmup, length)) {
-            let problem = Problem::new(place.value("that"), why);
+            let problem = Problem::new(location.value("that"), why);
             self.note(problem.help(format!("name a part between {warmup} and {length}")));
         }
     }
 
     /// Reads one expectation. Without `names`, its address is accepted as written.
-    fn expect(&mut self, place: TableLocation<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
+    fn expect(&mut self, location: TableLocation<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
         let noted = self.problems.len();
-        let table: ExpectTable = self.whole(place)?;
+        let table: ExpectTable = self.whole(location)?;
         let unit = match names.map(|names| check_path(&table.that, names)) {
             None => None,
             Some(Ok(unit)) => Some(unit),
             Some(Err(why)) => {
                 let problem = Problem::new(
-                    place.value("that"),
+                    location.value("that"),
                     format!("there is no metric `{}`", shorten(&table.that)),
                 );
                 self.note(problem.help(why.help()));
@@ -106,43 +106,43 @@ impl Checker<'_> {
         ];
         for (key, raw, bound) in single {
             if let Some(raw) = raw {
-                bounds.extend(self.bound(raw, unit, &table.that, place.value(key)).map(bound));
+                bounds.extend(self.bound(raw, unit, &table.that, location.value(key)).map(bound));
                 has_bound = true;
             }
         }
         if let Some(between) = table.between.as_deref() {
-            bounds.extend(self.between(between, unit, &table.that, place));
+            bounds.extend(self.between(between, unit, &table.that, location));
         }
         if is_empty(&bounds) {
-            let problem = Problem::new(place.header.clone(), "no value keeps all bounds of this `expect`");
+            let problem = Problem::new(location.header.clone(), "no value keeps all bounds of this `expect`");
             self.note(problem.help("the lower bound is below the upper one"));
         }
         if let Some(grade) = table.grade {
             if has_bound {
-                let problem = Problem::new(place.key("grade"), "a grade is a bound of its own");
+                let problem = Problem::new(location.key("grade"), "a grade is a bound of its own");
                 self.note(problem.help("leave the other bounds out, or write a second `[[expect]]`"));
             }
-            bounds.extend(self.grade(grade, unit, place));
+            bounds.extend(self.grade(grade, unit, location));
             has_bound = true;
         }
         if !has_bound && self.problems.len() == noted {
-            let problem = Problem::new(place.header.clone(), "this `expect` has no bound");
+            let problem = Problem::new(location.header.clone(), "this `expect` has no bound");
             self.note(problem.help("add `below`, `above`, `at_most`, `at_least`, `between` or `grade`"));
         }
         let held_by = table.held_by.as_ref().and_then(|raw| {
-            let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", place.value("held_by"))?;
+            let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", location.value("held_by"))?;
             let is_many = Address::parse(&table.that)
                 .is_ok_and(|address| address.is_many() && address.member_statistic.is_none());
             if !(is_many && fraction > 0.0 && fraction <= 1.0) {
                 let problem =
-                    Problem::new(place.key("held_by"), "`held_by` is a part of several flows or queues");
+                    Problem::new(location.key("held_by"), "`held_by` is a part of several flows or queues");
                 let help = "write it like `99%`, beside an address such as `flow.call/*.loss`";
                 self.note(problem.help(help));
             }
             Some(fraction)
         });
         if table.proven {
-            self.check_proven(&table.that, &bounds, place);
+            self.check_proven(&table.that, &bounds, location);
         }
         let is_valid = self.problems.len() == noted;
         is_valid.then_some(Expected {
@@ -158,7 +158,7 @@ impl Checker<'_> {
     }
 
     /// Checks that what must be proven is an upper bound on a delay of flows.
-    fn check_proven(&mut self, that: &str, bounds: &[Bound], place: TableLocation<'_, '_>) {
+    fn check_proven(&mut self, that: &str, bounds: &[Bound], location: TableLocation<'_, '_>) {
         let is_delay = Quantity::parse(that).is_ok_and(|quantity| {
             let address = &quantity.of;
             let named = ["owd", "owd.bound"].contains(&address.metric.name);
@@ -170,14 +170,14 @@ impl Checker<'_> {
         }
         let wrong =
             if is_delay { "a proof bounds a delay from above" } else { "only delays of flows are proven" };
-        let problem = Problem::new(place.value("proven"), wrong);
+        let problem = Problem::new(location.value("proven"), wrong);
         self.note(
             problem.help("write `that = \"flow.call.owd.max\"`, `at_most = \"20ms\"` and `proven = true`"),
         );
     }
 
     /// Returns the bound of a grade.
-    fn grade(&mut self, grade: Grade, unit: Option<Unit>, place: TableLocation<'_, '_>) -> Option<Bound> {
+    fn grade(&mut self, grade: Grade, unit: Option<Unit>, location: TableLocation<'_, '_>) -> Option<Bound> {
         let wrong = match (unit, grade.limit()) {
             (Some(unit), _) if unit != Unit::Seconds => "a grade is of a time",
             (_, None) => "every line has the grade `F` or a better one",
@@ -185,7 +185,7 @@ impl Checker<'_> {
         };
         let help =
             "write `grade = \"A\"` beside `that = \"flow.loaded.rtt.p95 - flow.idle.rtt.p50\"`, for example";
-        self.note(Problem::new(place.value("grade"), wrong).help(help));
+        self.note(Problem::new(location.value("grade"), wrong).help(help));
         None
     }
 
@@ -195,20 +195,20 @@ impl Checker<'_> {
         raw: &[Raw],
         unit: Option<Unit>,
         that: &str,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> Option<Bound> {
         let [low, high] = raw else {
             let wrong = format!("`between` has two bounds, not {}", raw.len());
             self.note(
-                Problem::new(place.value("between"), wrong).help("write `between = [\"5ms\", \"20ms\"]`"),
+                Problem::new(location.value("between"), wrong).help("write `between = [\"5ms\", \"20ms\"]`"),
             );
             return None;
         };
-        let low = self.bound(low, unit, that, place.element("between", 0));
-        let high = self.bound(high, unit, that, place.element("between", 1));
+        let low = self.bound(low, unit, that, location.element("between", 0));
+        let high = self.bound(high, unit, that, location.element("between", 1));
         let (low, high) = low.zip(high)?;
         if low > high {
-            let problem = Problem::new(place.value("between"), "no value is between these bounds");
+            let problem = Problem::new(location.value("between"), "no value is between these bounds");
             self.note(problem.help("write the lower bound first"));
             return None;
         }

@@ -55,14 +55,14 @@ impl Checker<'_> {
     pub(super) fn listed_files(
         &mut self,
         table: &FlowTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
     ) -> Option<Vec<Listed>> {
         let path = table.files.as_deref()?;
-        let span = place.value("files");
+        let span = location.value("files");
         for key in ["file", "bytes", "size", "gap", "rate"] {
-            if place.has(key) {
+            if location.has(key) {
                 let problem = Problem::new(
-                    place.key(key),
+                    location.key(key),
                     format!("`{key}` does not go with `files`, which says what is sent"),
                 );
                 self.note(problem.help(format!("leave `{key}` or `files` out")));
@@ -70,7 +70,7 @@ impl Checker<'_> {
         }
         let Some(bytes) = self.load(path, span.clone()) else { return Some(Vec::new()) };
         let (mut listed, complaints) = read(&String::from_utf8_lossy(&bytes));
-        if let Some(every) = self.fixed_spacing(table, place) {
+        if let Some(every) = self.fixed_spacing(table, location) {
             for (index, file) in listed.iter_mut().enumerate() {
                 file.start = every * index as u64;
             }
@@ -86,7 +86,7 @@ impl Checker<'_> {
             && let Some(count) = table.count.filter(|count| *count as usize > listed.len())
         {
             let what = format!("a group of {count}, but `{}` lists {} files", shorten(path), listed.len());
-            let problem = Problem::new(place.value("count"), what).see(span, "the list");
+            let problem = Problem::new(location.value("count"), what).see(span, "the list");
             self.note(problem.help("leave `count` out, or list as many files"));
         }
         Some(listed)
@@ -94,11 +94,12 @@ impl Checker<'_> {
 
     /// Returns the constant time `every` between the starts of listed files, which replaces the list's own
     /// starts; `None` if absent, or if wrong and noted.
-    fn fixed_spacing(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Duration> {
+    fn fixed_spacing(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> Option<Duration> {
         let law = table.every.as_ref()?;
         let constant = Law::new(law, "every", &LoadedFiles::none()).ok().and_then(|law| law.constant());
         if constant.is_none() {
-            let problem = Problem::new(place.value("every"), "`every` beside `files` is one time, not a law");
+            let problem =
+                Problem::new(location.value("every"), "`every` beside `files` is one time, not a law");
             self.note(problem.help("write it like `250ms`, or give each file's start in the list"));
         }
         constant

@@ -61,7 +61,7 @@ struct Sent {
 #[derive(Default)]
 pub(super) struct Flows {
     pub(super) groups: Vec<Group>,
-    pub(super) places: BTreeMap<String, usize>,
+    pub(super) indices: BTreeMap<String, usize>,
     /// Groups whose members were expanded: index in `groups` of the first. The others follow it.
     families: BTreeMap<String, usize>,
     pub(super) total: usize,
@@ -101,8 +101,8 @@ impl Group {
             member.fields.source_port = flow.fields.source_port.saturating_add(index as u16);
         } else {
             // Each flow has its own pair of ports, until the pairs are exhausted.
-            let place = (self.members.start + index) as u32;
-            member.fields.source_port = own_port(place as usize);
+            let slot = (self.members.start + index) as u32;
+            member.fields.source_port = own_port(slot as usize);
         }
         if let Some(file) = self.listed.as_ref().and_then(|listed| listed.get(index)) {
             member.start += file.start;
@@ -138,15 +138,15 @@ impl Flows {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Group> {
-        self.places.get(name).map(|place| &self.groups[*place])
+        self.indices.get(name).map(|index| &self.groups[*index])
     }
 
     /// Returns the tables of the flow or group called `name`, which may be written `name/*`; none if it is
     /// unknown.
     pub(super) fn all(&self, name: &str) -> &[Group] {
         let name = name.strip_suffix("/*").unwrap_or(name);
-        if let Some(place) = self.places.get(name) {
-            return core::slice::from_ref(&self.groups[*place]);
+        if let Some(index) = self.indices.get(name) {
+            return core::slice::from_ref(&self.groups[*index]);
         }
         let Some(first) = self.families.get(name) else { return &[] };
         let is_own = |group: &Group| group.name.split('/').next() == Some(name);
@@ -154,7 +154,7 @@ impl Flows {
         &rest[..rest.iter().position(|group| !is_own(group)).unwrap_or(rest.len())]
     }
 
-    /// Returns the places of the packets of one member of a group, written `bulk/2`: in both directions, with
+    /// Returns the indices of the flows of one member of a group, written `bulk/2`: in both directions, with
     /// its control connection.
     pub(super) fn member(&self, name: &str) -> Option<Vec<usize>> {
         let (group, number) = name.split_once('/')?;
@@ -162,14 +162,14 @@ impl Flows {
         let count = group.members.len();
         let index = number.parse::<usize>().ok()?.checked_sub(1).filter(|index| *index < count)?;
         // Of returns, those of the control connections come second.
-        let within = |places: &Range<usize>, index: usize| places.clone().nth(index);
-        let places = [
+        let within = |indices: &Range<usize>, index: usize| indices.clone().nth(index);
+        let indices = [
             within(&group.members, index),
             within(&group.controls, index),
             within(&group.returns, index),
             within(&group.returns, count + index),
         ];
-        Some(places.into_iter().flatten().collect())
+        Some(indices.into_iter().flatten().collect())
     }
 
     /// Returns every flow, groups expanded.
@@ -182,8 +182,8 @@ impl Flows {
         }
         for group in &self.groups {
             let Some(flow) = &group.flow else { continue };
-            for (index, place) in group.controls.clone().enumerate() {
-                flows.push(controlling(&group.member(flow, index), group.members.start + index, place));
+            for (index, control) in group.controls.clone().enumerate() {
+                flows.push(controlling(&group.member(flow, index), group.members.start + index, control));
             }
         }
         for group in &self.groups {
@@ -215,13 +215,13 @@ impl Flows {
     }
 }
 
-/// Returns the source port assigned to the flow at index `place`.
-fn own_port(place: usize) -> u16 {
-    (FIRST_PORT + place as u32 % (65_536 - FIRST_PORT)) as u16
+/// Returns the source port assigned to the flow at index `index`.
+fn own_port(index: usize) -> u16 {
+    (FIRST_PORT + index as u32 % (65_536 - FIRST_PORT)) as u16
 }
 
-/// Returns the control connection, at index `place`, of the file transfer `flow`, at index `of`.
-fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
+/// Returns the control connection, at index `index`, of the file transfer `flow`, at index `of`.
+fn controlling(flow: &Flow, of: usize, index: usize) -> Flow {
     let mut control = flow.clone();
     control.name = format!("{}/control", flow.name);
     if flow.ftp.as_ref().is_some_and(|ftp| ftp.get) {
@@ -229,7 +229,7 @@ fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
         (control.from, control.to) = (flow.to, flow.from);
         (control.fields.source, control.fields.destination) = (flow.fields.destination, flow.fields.source);
     }
-    (control.fields.source_port, control.fields.destination_port) = (own_port(place), FTP_PORT);
+    (control.fields.source_port, control.fields.destination_port) = (own_port(index), FTP_PORT);
     control.bytes = None;
     control.ftp = None;
     control.echo = false;
@@ -241,8 +241,8 @@ fn controlling(flow: &Flow, of: usize, place: usize) -> Flow {
     control
 }
 
-/// Returns the reverse direction of `flow`, which is at index `place`.
-fn returning(flow: &Flow, place: usize) -> Flow {
+/// Returns the reverse direction of `flow`, which is at index `index`.
+fn returning(flow: &Flow, index: usize) -> Flow {
     let fields = flow.fields;
     Flow {
         name: format!("{}/return", flow.name),
@@ -252,8 +252,8 @@ fn returning(flow: &Flow, place: usize) -> Flow {
         voice: None,
         envelope: None,
         transport: match flow.transport {
-            Transport::Tcp(_) | Transport::TcpReturn { .. } => Transport::TcpReturn { of: place },
-            Transport::Udp | Transport::UdpReturn { .. } => Transport::UdpReturn { of: place },
+            Transport::Tcp(_) | Transport::TcpReturn { .. } => Transport::TcpReturn { of: index },
+            Transport::Udp | Transport::UdpReturn { .. } => Transport::UdpReturn { of: index },
             outside @ Transport::Outside { .. } => outside,
         },
         fields: Fields {
@@ -288,10 +288,10 @@ impl Checker<'_> {
         for entry in self.section(root, "flow") {
             let noted = self.noted();
             self.check_name("flow", entry.name, entry.key.clone());
-            let place = entry.place();
-            let Read { count, mut flow, listed, mark } = self.flow(entry.name, place, network);
+            let location = entry.location();
+            let Read { count, mut flow, listed, mark } = self.flow(entry.name, location, network);
             if let (Some(number), Some(flow)) = (self.groups.number("flow", entry.name), &mut flow) {
-                self.count_up(number, flow, place);
+                self.count_up(number, flow, location);
                 if number == 1 {
                     let group = entry.name.split('/').next().unwrap_or_default();
                     flows.families.insert(group.to_owned(), flows.groups.len());
@@ -301,14 +301,14 @@ impl Checker<'_> {
             let start = flows.total;
             let mut members = count.map_or(1, |count| count as usize);
             if start + members > MOST_FLOWS {
-                let problem = Problem::new(place.value("count"), "the scenario has too many flows");
+                let problem = Problem::new(location.value("count"), "the scenario has too many flows");
                 self.note(
                     problem.help(format!("it has at most {MOST_FLOWS}, the members of groups counted")),
                 );
                 members = 1;
             }
             flows.total += members;
-            flows.places.insert(entry.name.to_owned(), flows.groups.len());
+            flows.indices.insert(entry.name.to_owned(), flows.groups.len());
             flows.groups.push(Group {
                 name: entry.name.to_owned(),
                 members: start..start + members,
@@ -318,7 +318,7 @@ impl Checker<'_> {
                 numbered: count.is_some(),
                 flow,
                 mark,
-                port_given: place.has("source_port"),
+                port_given: location.has("source_port"),
             });
         }
         self.probe_flows(root, network, &mut flows);
@@ -334,7 +334,7 @@ impl Checker<'_> {
             let Some((from, _)) = port.split_once(':') else { continue };
             let Some((to, every)) = probes_of(entry.table) else { continue };
             for (index, node) in to.iter().enumerate() {
-                let ends = [from, node.as_str()].map(|name| network.places.get(name).copied());
+                let ends = [from, node.as_str()].map(|name| network.indices.get(name).copied());
                 let [Some(source), Some(target)] = ends else { continue };
                 let same = network.nodes[source].address.is_ipv4() == network.nodes[target].address.is_ipv4();
                 if source == target || !same || flows.total >= MOST_FLOWS {
@@ -346,18 +346,18 @@ impl Checker<'_> {
                 );
                 let Ok(table) = DeTable::parse(&text) else { continue };
                 let what = format!("the probe of `{node}`");
-                let place = TableLocation { what: &what, table: table.get_ref(), header: &entry.key };
+                let location = TableLocation { what: &what, table: table.get_ref(), header: &entry.key };
                 let mut name = format!("probe-{from}-{node}");
-                while flows.places.contains_key(&name) {
+                while flows.indices.contains_key(&name) {
                     name.push('+');
                 }
-                let Read { flow, mark, .. } = self.flow(&name, place, network);
+                let Read { flow, mark, .. } = self.flow(&name, location, network);
                 flows
                     .probes
                     .insert((port.split('@').next().unwrap_or(&port).to_owned(), node.clone()), flows.total);
                 let members = flows.total..flows.total + 1;
                 flows.total += 1;
-                flows.places.insert(name.clone(), flows.groups.len());
+                flows.indices.insert(name.clone(), flows.groups.len());
                 flows.groups.push(Group {
                     name,
                     members,
@@ -374,8 +374,8 @@ impl Checker<'_> {
     }
 
     /// Counts the source port of a group's member up from the one written.
-    fn count_up(&mut self, number: u32, flow: &mut Flow, place: TableLocation<'_, '_>) {
-        if !place.has("source_port") {
+    fn count_up(&mut self, number: u32, flow: &mut Flow, location: TableLocation<'_, '_>) {
+        if !location.has("source_port") {
             return;
         }
         if let Ok(port) = u16::try_from(u32::from(flow.fields.source_port) + number - 1) {
@@ -383,26 +383,26 @@ impl Checker<'_> {
         } else {
             let wrong = "the ports of the group's members run over 65535";
             let help = "members count up from `source_port`: start lower, or leave it out";
-            self.note(Problem::new(place.value("source_port"), wrong).help(help));
+            self.note(Problem::new(location.value("source_port"), wrong).help(help));
         }
     }
 
     /// Reads one flow, from the file or as a change makes it.
-    pub(super) fn flow(&mut self, name: &str, place: TableLocation<'_, '_>, network: &Network) -> Read {
+    pub(super) fn flow(&mut self, name: &str, location: TableLocation<'_, '_>, network: &Network) -> Read {
         let noted = self.problems.len();
         let own = self.cache.table_keys.of::<FlowTable>();
         let offered = self.cache.table_keys.of::<TrafficConfig>();
-        unknown_keys(place, &[&own, &offered], &[], &mut self.problems);
-        let Some(table) = read_table::<FlowTable>(place, &own, &mut self.problems) else {
+        unknown_keys(location, &[&own, &offered], &[], &mut self.problems);
+        let Some(table) = read_table::<FlowTable>(location, &own, &mut self.problems) else {
             // The traffic keys are checked all the same.
-            let _ = read_valid_table::<TrafficConfig>(place, &offered, &mut self.problems);
+            let _ = read_valid_table::<TrafficConfig>(location, &offered, &mut self.problems);
             return Read { count: None, flow: None, listed: None, mark: 0 };
         };
-        let ends = self.flow_ends(&table, place, network);
-        let law = self.start(&table, place);
+        let ends = self.flow_ends(&table, location, network);
+        let law = self.start(&table, location);
         let start = law.as_ref().map_or(Some(Duration::ZERO), Law::constant);
-        self.check_flow(&table, place, start);
-        let Sent { transport, traffic, voice, listed } = self.sent_by(&table, place);
+        self.check_flow(&table, location, start);
+        let Sent { transport, traffic, voice, listed } = self.sent_by(&table, location);
         let fields = ends.map(|[from, to]| {
             let address =
                 |node: usize| network.nodes.get(node).map_or(IpAddr::from([0, 0, 0, 0]), |node| node.address);
@@ -418,7 +418,7 @@ impl Checker<'_> {
         let mark = table.mark.map_or(0, |mark| mark.value);
         let envelope = traffic
             .as_ref()
-            .and_then(|traffic| self.envelope(&table, place, transport, traffic))
+            .and_then(|traffic| self.envelope(&table, location, transport, traffic))
             .map(Arc::new);
         let flow = ends.zip(fields).zip(traffic).map(|(([from, to], fields), traffic)| Flow {
             name: name.to_owned(),
@@ -444,25 +444,25 @@ impl Checker<'_> {
     }
 
     /// Reads the traffic of a flow and its transport.
-    fn sent_by(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Sent {
+    fn sent_by(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> Sent {
         let (transport, listed) = if table.transport == Some(Carrier::Tcp) {
-            if place.has("voice") {
-                let problem = Problem::new(place.key("voice"), "a call over TCP has no rating");
+            if location.has("voice") {
+                let problem = Problem::new(location.key("voice"), "a call over TCP has no rating");
                 self.note(problem.help("leave `voice` out, or write `transport = \"udp\"`"));
             }
-            (Transport::Tcp(self.tcp(table, place)), self.listed_files(table, place))
+            (Transport::Tcp(self.tcp(table, location)), self.listed_files(table, location))
         } else {
-            self.refuse_tcp_keys(place);
+            self.refuse_tcp_keys(location);
             (Transport::Udp, None)
         };
         let traffic = match transport {
             Transport::Tcp(TcpModel {
                 application: Application::Drawn | Application::Pages { .. }, ..
-            }) => self.drawn_files(table, place),
+            }) => self.drawn_files(table, location),
             Transport::Tcp(tcp) if !matches!(tcp.application, Application::Stream | Application::Echo) => {
                 Some(Traffic::nothing())
             }
-            _ => self.traffic(place),
+            _ => self.traffic(location),
         };
         let profile = traffic.as_ref().and_then(|traffic| traffic.config.profile.as_deref());
         let is_call = transport == Transport::Udp && profile == Some("g711");
@@ -473,13 +473,13 @@ impl Checker<'_> {
     fn flow_ends(
         &mut self,
         table: &FlowTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         network: &Network,
     ) -> Option<[usize; 2]> {
         let mut end = |key: &str, node: &str| {
-            let found = network.places.get(node).copied();
+            let found = network.indices.get(node).copied();
             if found.is_none() {
-                let problem = self.no_such("node", node, place.value(key), network.node_names());
+                let problem = self.no_such("node", node, location.value(key), network.node_names());
                 self.note(problem);
             }
             found
@@ -488,8 +488,8 @@ impl Checker<'_> {
         let (from, to) = (from?, to?);
         if from == to {
             let problem = Problem::new(
-                place.value("to"),
-                format!("{} goes from `{}` to itself", place.what, shorten(&table.from)),
+                location.value("to"),
+                format!("{} goes from `{}` to itself", location.what, shorten(&table.from)),
             );
             self.note(problem.help("a flow joins two different nodes"));
             return None;
@@ -497,10 +497,10 @@ impl Checker<'_> {
         let [source, destination] = [&network.nodes[from], &network.nodes[to]];
         if source.address.is_ipv4() != destination.address.is_ipv4() {
             let problem = Problem::new(
-                place.value("to"),
+                location.value("to"),
                 format!(
                     "{} goes from {} to {}: one is IPv4, the other IPv6",
-                    place.what, source.address, destination.address
+                    location.what, source.address, destination.address
                 ),
             );
             self.note(problem.help("give both nodes addresses of one family"));
@@ -510,7 +510,7 @@ impl Checker<'_> {
     }
 
     /// Reads the start of a flow; `None` if absent or impossible.
-    fn start(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Law<Duration>> {
+    fn start(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> Option<Law<Duration>> {
         let config = table.start.clone()?;
         let traffic = TrafficConfig { gap: Some(config.clone()), ..TrafficConfig::default() };
         let files = self.files_of(&traffic).map_err(|mut problems| problems.remove(0));
@@ -521,7 +521,7 @@ impl Checker<'_> {
                 "" => format!("`start` {}", invalid.why),
                 field => format!("`{field}` of `start` {}", invalid.why),
             };
-            let problem = Problem::new(place.inner("start", field), said);
+            let problem = Problem::new(location.inner("start", field), said);
             let help =
                 "a start is a time, or such as `{ distribution = \"uniform\", min = \"0s\", max = \"1s\" }`";
             self.note(problem.help(help));
@@ -529,16 +529,18 @@ impl Checker<'_> {
         law.map_err(refused).ok()
     }
 
-    fn check_flow(&mut self, table: &FlowTable, place: TableLocation<'_, '_>, start: Option<Duration>) {
+    fn check_flow(&mut self, table: &FlowTable, location: TableLocation<'_, '_>, start: Option<Duration>) {
         if table.dscp.is_some() && table.tos.is_some() {
-            let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
-            self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
+            let problem = Problem::new(location.key("tos"), "`tos` contains the DSCP");
+            self.note(
+                problem.see(location.key("dscp"), "given here too").help("give one of `dscp` and `tos`"),
+            );
         }
         // A drawn start may come after `stop`: such a flow sends nothing.
         if let Some((stop, start)) = table.stop.zip(start).filter(|(stop, start)| stop <= start) {
             let problem = Problem::new(
-                place.value("stop"),
-                format!("{} stops at {stop}, before it starts", place.what),
+                location.value("stop"),
+                format!("{} stops at {stop}, before it starts", location.what),
             );
             self.note(problem.help(format!("`stop` is later than `start`, which is {start}")));
         }
@@ -547,38 +549,44 @@ impl Checker<'_> {
         {
             let key = if table.packets.is_some_and(|packets| packets.0 == 0) { "packets" } else { "bytes" };
             self.note(
-                Problem::new(place.value(key), format!("{} sends nothing", place.what))
+                Problem::new(location.value(key), format!("{} sends nothing", location.what))
                     .help("leave the flow out, or let it send"),
             );
         }
         if table.count == Some(0) {
             self.note(
-                Problem::new(place.value("count"), "a group of no flows").help("`count` is at least 1"),
+                Problem::new(location.value("count"), "a group of no flows").help("`count` is at least 1"),
             );
         }
         let highest = u32::from(table.source_port.unwrap_or(0)) + table.count.unwrap_or(1).saturating_sub(1);
         if table.source_port.is_some() && highest > u32::from(u16::MAX) {
-            let problem =
-                Problem::new(place.value("source_port"), "the ports of the group's members run over 65535");
+            let problem = Problem::new(
+                location.value("source_port"),
+                "the ports of the group's members run over 65535",
+            );
             self.note(problem.help("members count up from `source_port`: start lower, or leave it out"));
         }
     }
 
-    fn traffic(&mut self, place: TableLocation<'_, '_>) -> Option<Traffic> {
+    fn traffic(&mut self, location: TableLocation<'_, '_>) -> Option<Traffic> {
         let keys = self.cache.table_keys.of::<TrafficConfig>();
         // Misspellings are searched only if no key is present: for ten thousand flows they took a third of
         // the time.
-        if !keys.names().any(|key| place.has(key)) && !keys.names().any(|key| place.misspells(key, &keys)) {
+        if !keys.names().any(|key| location.has(key))
+            && !keys.names().any(|key| location.misspells(key, &keys))
+        {
             // What a TCP flow sends is said by other keys.
-            if place.misspells("transport", &self.cache.table_keys.of::<FlowTable>()) {
+            if location.misspells("transport", &self.cache.table_keys.of::<FlowTable>()) {
                 return None;
             }
-            let problem =
-                Problem::new(place.header.clone(), format!("{} does not say what it sends", place.what));
+            let problem = Problem::new(
+                location.header.clone(),
+                format!("{} does not say what it sends", location.what),
+            );
             self.note(problem.help("add `size = \"200B\"` and `gap = \"20ms\"`; or `size` and `rate`; or a `profile`; or a `replay`"));
             return None;
         }
-        let config: TrafficConfig = read_valid_table(place, &keys, &mut self.problems)?;
+        let config: TrafficConfig = read_valid_table(location, &keys, &mut self.problems)?;
         let loaded = self.files_of(&config);
         let problems = match loaded {
             Err(problems) => problems,
@@ -592,10 +600,10 @@ impl Checker<'_> {
         };
         for invalid in problems {
             let field = invalid.field.split('.').next().unwrap_or_default();
-            if !place.has(field) && place.misspells(field, &keys) {
+            if !location.has(field) && location.misspells(field, &keys) {
                 continue;
             }
-            let problem = refused(&invalid, place);
+            let problem = refused(&invalid, location);
             self.note(problem);
         }
         None
@@ -607,8 +615,10 @@ impl Checker<'_> {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
             if network.routes.path(flow.from, flow.to).is_none() {
                 let [from, to] = [&network.nodes[flow.from].name, &network.nodes[flow.to].name];
-                let problem =
-                    Problem::new(entry.place().value("to"), format!("no path leads from `{from}` to `{to}`"));
+                let problem = Problem::new(
+                    entry.location().value("to"),
+                    format!("no path leads from `{from}` to `{to}`"),
+                );
                 self.note(problem.help(format!("join them by links: `between = [\"…\", \"{to}\"]`")));
             }
         }
@@ -620,7 +630,7 @@ impl Checker<'_> {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
             if flow.start != Duration::ZERO && Instant::ZERO + flow.start >= end {
                 let problem = Problem::new(
-                    entry.place().value("start"),
+                    entry.location().value("start"),
                     format!("{} starts after the run has ended", entry.what),
                 );
                 self.warn(problem.help("start it earlier, or let the run last longer"));
@@ -630,9 +640,9 @@ impl Checker<'_> {
 }
 
 /// Returns the problem of refused traffic, at the deepest part of its field that the file contains.
-fn refused(invalid: &Invalid, place: TableLocation<'_, '_>) -> Problem {
-    let mut span = place.header.clone();
-    let mut table = Some(place.table);
+fn refused(invalid: &Invalid, location: TableLocation<'_, '_>) -> Problem {
+    let mut span = location.header.clone();
+    let mut table = Some(location.table);
     for segment in invalid.field.split('.') {
         let Some(value) = table.and_then(|table| table.get(segment)) else { break };
         span = value.span();

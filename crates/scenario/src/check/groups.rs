@@ -108,7 +108,7 @@ impl Checker<'_> {
         Some((shorten(&name), sites))
     }
 
-    /// Returns the name, the text and the place of the table that the file names at `key`, if any.
+    /// Returns the name, the text and the location of the table that the file names at `key`, if any.
     fn table(&mut self, root: &DeTable<'_>, key: &str) -> Option<(String, String, Span)> {
         let value = root.get(key)?;
         let path = value.get_ref().as_str()?;
@@ -210,8 +210,8 @@ impl Checker<'_> {
                 let letters = problem.message().chars().filter(|letter| !letter.is_ascii_digit());
                 // Problems of members may stand at different elements of one list.
                 let is_member = problem.is_of_member() || problem.message().contains('/');
-                let place = problem.span().filter(|_| !is_member).map(|span| (span.start, span.end));
-                let key = (place, letters.collect::<String>());
+                let location = problem.span().filter(|_| !is_member).map(|span| (span.start, span.end));
+                let key = (location, letters.collect::<String>());
                 let (_, all) = seen.entry(key).or_insert_with(|| (kept.len(), BTreeSet::new()));
                 let message = problem.message().to_owned();
                 if all.is_empty() {

@@ -43,7 +43,7 @@ struct TracedLine {
 pub(super) struct Network {
     pub(super) nodes: Vec<NodeModel>,
     /// Index of each node, those with problems included.
-    pub(super) places: BTreeMap<String, usize>,
+    pub(super) indices: BTreeMap<String, usize>,
     /// Links in the order of the file; `None` if a link has problems.
     pub(super) links: Vec<Option<Link>>,
     /// Names of all links, those with problems included.
@@ -73,7 +73,7 @@ impl Checker<'_> {
         for entry in self.section(root, "link") {
             let noted = self.noted();
             self.check_name("link", entry.name, entry.key.clone());
-            let link = self.link(entry.name, entry.place(), &network);
+            let link = self.link(entry.name, entry.location(), &network);
             self.mark_member("link", entry.name, noted);
             network.links.push(link);
             network.link_names.push(entry.name.to_owned());
@@ -88,11 +88,11 @@ impl Checker<'_> {
         for entry in entries {
             let noted = self.noted();
             self.check_name("node", entry.name, entry.key.clone());
-            let place = entry.place();
-            let table = self.whole::<NodeTable>(place).unwrap_or_default();
+            let location = entry.location();
+            let table = self.whole::<NodeTable>(location).unwrap_or_default();
             self.mark_member("node", entry.name, noted);
             if let Some(address) = table.address {
-                let span = place.value("address");
+                let span = location.value("address");
                 match given.get(&address.0) {
                     None => {
                         given.insert(address.0, (entry.name, span));
@@ -108,18 +108,18 @@ impl Checker<'_> {
                     }
                 }
             }
-            tables.push((entry.name, place.value("service"), table));
+            tables.push((entry.name, location.value("service"), table));
         }
         let mut free = free_addresses(given.keys().copied().collect());
-        for (place, (name, service, table)) in tables.into_iter().enumerate() {
+        for (index, (name, service, table)) in tables.into_iter().enumerate() {
             let clock = table.clock.unwrap_or_default();
-            let tick = self.tick(&clock, entries[place].place());
+            let tick = self.tick(&clock, entries[index].location());
             if let Some(service) = table.service.as_ref() {
-                let span = |key: &str| entries[place].place().inner("service", key);
+                let span = |key: &str| entries[index].location().inner("service", key);
                 self.check_service(service, span);
             }
             let _ = service;
-            network.places.insert(name.to_owned(), place);
+            network.indices.insert(name.to_owned(), index);
             network.nodes.push(NodeModel {
                 name: name.to_owned(),
                 address: table.address.map_or_else(
@@ -140,11 +140,11 @@ impl Checker<'_> {
     }
 
     /// Reads the time between two ticks of a host's timers.
-    fn tick(&mut self, clock: &NodeClock, place: TableLocation<'_, '_>) -> Duration {
+    fn tick(&mut self, clock: &NodeClock, location: TableLocation<'_, '_>) -> Duration {
         let tick = clock.tick.unwrap_or(DEFAULT_TICK);
         if !tick.is_zero() && !(SHORTEST_TICK..=LONGEST_TICK).contains(&tick) {
             let what = format!("a host's timers cannot tick every `{tick}`");
-            let problem = Problem::new(place.inner("clock", "tick"), what);
+            let problem = Problem::new(location.inner("clock", "tick"), what);
             self.note(problem.help("a tick is from `1us` to `1s`, or `0s` for exact timers"));
         }
         tick
@@ -169,18 +169,18 @@ impl Checker<'_> {
     pub(super) fn link(
         &mut self,
         name: &str,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         network: &Network,
     ) -> Option<Link> {
         let noted = self.problems.len();
-        let table = self.whole::<LinkTable>(place)?;
-        let ends = self.ends(&table, place, network);
-        let traces = table.trace.as_ref().map_or_else(Default::default, |files| self.traces(files, place));
-        let conditions = self.conditions(&table, place);
-        let rate = self.link_rate(&table, place, &traces);
+        let table = self.whole::<LinkTable>(location)?;
+        let ends = self.ends(&table, location, network);
+        let traces = table.trace.as_ref().map_or_else(Default::default, |files| self.traces(files, location));
+        let conditions = self.conditions(&table, location);
+        let rate = self.link_rate(&table, location, &traces);
         let LinkTable { overhead, mpu, framing, .. } = table;
         let of_line = |line: PacketOverhead| line.on(LinkHeader::Ethernet);
-        let overhead = self.overhead(place, (overhead, mpu, framing), of_line, |bytes, mpu, framing| {
+        let overhead = self.overhead(location, (overhead, mpu, framing), of_line, |bytes, mpu, framing| {
             FrameOverhead::new(bytes.unwrap_or_default(), mpu, framing)
         });
         let rate = rate?;
@@ -244,16 +244,16 @@ impl Checker<'_> {
     fn ends(
         &mut self,
         table: &LinkTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         network: &Network,
     ) -> Option<[usize; 2]> {
         let mut ends = Vec::new();
         for (index, node) in table.between.iter().enumerate().take(3) {
-            if let Some(place) = network.places.get(node) {
-                ends.push(*place);
+            if let Some(known) = network.indices.get(node) {
+                ends.push(*known);
             } else {
                 let problem =
-                    self.no_such("node", node, place.element("between", index), network.node_names());
+                    self.no_such("node", node, location.element("between", index), network.node_names());
                 let near = self.near(node, network.node_names()).is_some();
                 let node = crate::table_reader::shorten(node);
                 self.note(if near {
@@ -265,8 +265,8 @@ impl Checker<'_> {
         }
         if table.between.len() != 2 {
             let problem = Problem::new(
-                place.value("between"),
-                format!("{} joins two nodes, not {}", place.what, table.between.len()),
+                location.value("between"),
+                format!("{} joins two nodes, not {}", location.what, table.between.len()),
             );
             self.note(problem.help("write `between = [\"a\", \"b\"]`"));
             return None;
@@ -274,8 +274,8 @@ impl Checker<'_> {
         let ends: [usize; 2] = ends.try_into().ok()?;
         if ends[0] == ends[1] {
             let problem = Problem::new(
-                place.value("between"),
-                format!("{} joins `{}` with itself", place.what, table.between[0]),
+                location.value("between"),
+                format!("{} joins `{}` with itself", location.what, table.between[0]),
             );
             self.note(problem.help("a link joins two different nodes"));
             return None;
@@ -283,25 +283,25 @@ impl Checker<'_> {
         Some(ends)
     }
 
-    fn traces(&mut self, files: &TraceFiles, place: TableLocation<'_, '_>) -> [TracedLine; 2] {
+    fn traces(&mut self, files: &TraceFiles, location: TableLocation<'_, '_>) -> [TracedLine; 2] {
         let same = files.up == files.down;
-        let up = files.up.as_ref().map(|source| self.trace(source, ("up", place))).unwrap_or_default();
+        let up = files.up.as_ref().map(|source| self.trace(source, ("up", location))).unwrap_or_default();
         if same {
             return [up.clone(), up];
         }
-        [up, files.down.as_ref().map(|source| self.trace(source, ("down", place))).unwrap_or_default()]
+        [up, files.down.as_ref().map(|source| self.trace(source, ("down", location))).unwrap_or_default()]
     }
 
-    fn trace(&mut self, source: &TraceSource, (key, place): (&str, TableLocation<'_, '_>)) -> TracedLine {
+    fn trace(&mut self, source: &TraceSource, (key, location): (&str, TableLocation<'_, '_>)) -> TracedLine {
         let unread = TracedLine { gives_rate: true, ..TracedLine::default() };
-        let span = place.inner("trace", key);
+        let span = location.inner("trace", key);
         let file = match source {
             TraceSource::File(file) => file,
             TraceSource::Law(law) => {
                 let Some((field, range)) = law.unfit() else {
                     return TracedLine { capacity: Some(Arc::new(law.generate())), ..unread };
                 };
-                let traces = place.table.get("trace").and_then(|value| value.get_ref().as_table());
+                let traces = location.table.get("trace").and_then(|value| value.get_ref().as_table());
                 let own = traces.and_then(|traces| traces.get(key)?.get_ref().as_table()?.get(field));
                 let span = own.map_or(span, toml::Spanned::span);
                 self.note(
@@ -332,25 +332,26 @@ impl Checker<'_> {
     fn link_rate(
         &mut self,
         table: &LinkTable,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         traces: &[TracedLine; 2],
     ) -> Option<Directions<Rate>> {
         let asked = table.trace.as_ref().map(|_| traces.each_ref().map(|line| line.gives_rate));
         let both = asked == Some([true, true]);
         let keys = self.cache.table_keys.of::<LinkTable>();
-        let said = |key: &str| place.has(key) || place.misspells(key, &keys);
+        let said = |key: &str| location.has(key) || location.misspells(key, &keys);
         match table.rate {
             Some(_) if both => {
-                let problem = Problem::new(place.key("rate"), "the trace gives the rate of both directions");
+                let problem =
+                    Problem::new(location.key("rate"), "the trace gives the rate of both directions");
                 self.note(
                     problem
-                        .see(place.value("trace"), "the trace")
+                        .see(location.value("trace"), "the trace")
                         .help("leave `rate` out, or trace one direction only: `{ down = \"…\" }`"),
                 );
                 None
             }
             Some(rate) if rate.up.is_zero() || rate.down.is_zero() => {
-                let problem = Problem::new(place.value("rate"), "a link of rate zero carries nothing");
+                let problem = Problem::new(location.value("rate"), "a link of rate zero carries nothing");
                 self.note(problem.help("give it a rate such as `10mbit`"));
                 None
             }
@@ -364,7 +365,7 @@ impl Checker<'_> {
             None => {
                 let what = if asked.is_some() { "for the direction without a trace" } else { "or a `trace`" };
                 let problem =
-                    Problem::new(place.header.clone(), format!("{} needs `rate` {what}", place.what));
+                    Problem::new(location.header.clone(), format!("{} needs `rate` {what}", location.what));
                 self.note(problem.help("add `rate = \"10mbit\"`: the rate of each direction"));
                 None
             }

@@ -17,16 +17,17 @@ impl Checker<'_> {
     /// bytes by `of_bytes`.
     pub(super) fn overhead<T>(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         (overhead, mpu, framing): OverheadKeys,
         of_line: impl Fn(PacketOverhead) -> T,
         of_bytes: impl Fn(Option<Overhead>, Bytes, Framing) -> Result<T, Invalid>,
     ) -> Option<T> {
         let bytes = match overhead {
             Some(LinkOverhead::Line(line)) => {
-                for key in ["mpu", "framing"].into_iter().filter(|key| place.has(key)) {
-                    let problem = Problem::new(place.key(key), format!("the link's name says its `{key}`"));
-                    let problem = problem.see(place.value("overhead"), "the link");
+                for key in ["mpu", "framing"].into_iter().filter(|key| location.has(key)) {
+                    let problem =
+                        Problem::new(location.key(key), format!("the link's name says its `{key}`"));
+                    let problem = problem.see(location.value("overhead"), "the link");
                     self.note(problem.help("write the overhead in bytes, such as `18B`, beside it"));
                 }
                 return Some(of_line(line.overhead));
@@ -37,7 +38,7 @@ impl Checker<'_> {
         of_bytes(bytes, mpu.unwrap_or_default(), framing.unwrap_or_default())
             .map_err(|invalid| {
                 let what = format!("`{}` is out of its range", invalid.field);
-                let problem = Problem::new(place.value(invalid.field), what);
+                let problem = Problem::new(location.value(invalid.field), what);
                 self.note(problem.help(format!("it {}", invalid.why)));
             })
             .ok()

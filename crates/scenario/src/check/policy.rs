@@ -93,10 +93,10 @@ impl Checker<'_> {
     pub(crate) fn policy(&mut self, root: &Spanned<DeTable<'_>>) -> Option<Policy> {
         let table = root.get_ref();
         let start = 0..0;
-        let place = TableLocation { what: "the policy", table, header: &start };
+        let location = TableLocation { what: "the policy", table, header: &start };
         let keys = self.cache.table_keys.of::<PolicyTop>();
-        unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
-        let top: Option<PolicyTop> = read_valid_table(place, &keys, &mut self.problems);
+        unknown_keys(location, &[&keys], &SECTIONS, &mut self.problems);
+        let top: Option<PolicyTop> = read_valid_table(location, &keys, &mut self.problems);
         let router = table.get("router")?;
         let DeValue::Table(router_table) = router.get_ref() else {
             let problem = Problem::new(router.span(), "`router` is a table");
@@ -104,23 +104,23 @@ impl Checker<'_> {
             return None;
         };
         let header = router.span();
-        let place = TableLocation { what: "`router`", table: router_table, header: &header };
+        let location = TableLocation { what: "`router`", table: router_table, header: &header };
         let keys = self.cache.table_keys.of::<RouterTable>();
-        unknown_keys(place, &[&keys], &["interfaces"], &mut self.problems);
-        let router: Option<RouterTable> = read_table(place, &keys, &mut self.problems);
-        let interfaces = self.interfaces(place, router.as_ref().map(|router| router.mode));
+        unknown_keys(location, &[&keys], &["interfaces"], &mut self.problems);
+        let router: Option<RouterTable> = read_table(location, &keys, &mut self.problems);
+        let interfaces = self.interfaces(location, router.as_ref().map(|router| router.mode));
         let router = router?;
         let frames = router.frames.unwrap_or(FRAMES);
         if !FRAMES_RANGE.contains(&frames) {
-            let problem = Problem::new(place.value("frames"), format!("`frames` cannot be {frames}"));
+            let problem = Problem::new(location.value("frames"), format!("`frames` cannot be {frames}"));
             let (least, most) = (FRAMES_RANGE.start(), FRAMES_RANGE.end());
             self.note(problem.help(format!("it is from {least} to {most}")));
         }
-        self.attachment(place, &router);
-        self.host_frames(place, &router);
+        self.attachment(location, &router);
+        self.host_frames(location, &router);
         if let Some(longest) = router.super_frames {
-            self.super_frames(table, place, longest);
-            self.warn_of_single_frames(place, &router);
+            self.super_frames(table, location, longest);
+            self.warn_of_single_frames(location, &router);
         }
         let ports = self.policy_ports(table, &header, router.mode, &interfaces?);
         let alerts = self.alerts(table, &ports);
@@ -145,20 +145,20 @@ impl Checker<'_> {
 
     /// Checks the length of super-frames, and that no queue drops each that is long, or has a cost for each
     /// frame, which they would pay once.
-    fn super_frames(&mut self, table: &DeTable<'_>, place: TableLocation<'_, '_>, longest: Bytes) {
+    fn super_frames(&mut self, table: &DeTable<'_>, location: TableLocation<'_, '_>, longest: Bytes) {
         if !SUPER_FRAMES.contains(&longest.0) {
             let problem =
-                Problem::new(place.value("super_frames"), format!("`super_frames` cannot be {longest}"));
+                Problem::new(location.value("super_frames"), format!("`super_frames` cannot be {longest}"));
             self.note(problem.help("it is from 3000B to 64kB: two segments, and what an IP packet holds"));
         }
-        let own = place.key("super_frames");
+        let own = location.key("super_frames");
         let mut refuse = |span, what: String, help: &str| {
             self.note(Problem::new(span, what).see(own.clone(), "here").help(help));
         };
         let leave_out = "leave `super_frames` out: each segment is then a packet";
         for port in Self::section_again(table, "port") {
             let queues = Self::section_again(port.table, "queue");
-            for table in core::iter::once(&port).chain(&queues).map(Entry::place) {
+            for table in core::iter::once(&port).chain(&queues).map(Entry::location) {
                 let share = table.table.get("share").and_then(|share| share.get_ref().as_table());
                 let shared = |key: &str| share.is_some_and(|share| share.contains_key(key));
                 for key in overhead::KEYS.into_iter().filter(|key| table.has(key) || shared(key)) {
@@ -193,44 +193,44 @@ impl Checker<'_> {
     }
 
     /// Warns if no frame arrives that has segments.
-    fn warn_of_single_frames(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
+    fn warn_of_single_frames(&mut self, location: TableLocation<'_, '_>, router: &RouterTable) {
         let is_single = router.attach == Attach::Xdp
             || router.io == Some(FrameIo::AfXdp)
             || (router.mode == Mode::Egress && router.io.is_none());
         if is_single {
-            let problem = Problem::new(place.key("super_frames"), "frames arrive one by one here");
+            let problem = Problem::new(location.key("super_frames"), "frames arrive one by one here");
             self.warn(problem.help("receive by `io = \"packet\"` and `attach = \"tcx\"`, or leave it out"));
         }
     }
 
     /// Checks the keys that `attach = "xdp"` excludes.
-    fn attachment(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
+    fn attachment(&mut self, location: TableLocation<'_, '_>, router: &RouterTable) {
         if router.attach != Attach::Xdp {
             return;
         }
         if router.mode == Mode::Egress {
             let problem = Problem::new(
-                place.value("attach"),
+                location.value("attach"),
                 "`attach = \"xdp\"` is for arriving frames, and mode `egress` takes those that leave",
             );
             self.note(problem.help("leave `attach` out"));
         }
         if router.mode == Mode::Both {
             let problem = Problem::new(
-                place.value("attach"),
+                location.value("attach"),
                 "mode `both` takes frames behind the driver, not by `attach = \"xdp\"`",
             );
             self.note(problem.help("leave `attach` out"));
         }
         if router.io == Some(FrameIo::Packet) {
             let problem =
-                Problem::new(place.value("io"), "`attach = \"xdp\"` delivers frames by AF_XDP only");
+                Problem::new(location.value("io"), "`attach = \"xdp\"` delivers frames by AF_XDP only");
             self.note(problem.help("leave `io` out, or `attach`"));
         }
     }
 
     /// Checks the key `host`, which only a bridge behind the driver has.
-    fn host_frames(&mut self, place: TableLocation<'_, '_>, router: &RouterTable) {
+    fn host_frames(&mut self, location: TableLocation<'_, '_>, router: &RouterTable) {
         let Some(host) = router.host else { return };
         let (problem, help) = if router.mode != Mode::Bridge {
             (
@@ -245,14 +245,14 @@ impl Checker<'_> {
         } else {
             return;
         };
-        self.note(Problem::new(place.value("host"), problem).help(help));
+        self.note(Problem::new(location.value("host"), problem).help(help));
     }
 
     /// Reads the roles of the interfaces, noting what cannot be one.
-    fn interfaces(&mut self, place: TableLocation<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
+    fn interfaces(&mut self, location: TableLocation<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
         let help = "write `interfaces = { wan = \"eth0\" }`";
-        let Some(value) = place.table.get("interfaces") else {
-            let problem = Problem::new(place.header.clone(), "`router` needs `interfaces`");
+        let Some(value) = location.table.get("interfaces") else {
+            let problem = Problem::new(location.header.clone(), "`router` needs `interfaces`");
             self.note(problem.help("add `interfaces = { wan = \"eth0\" }`: a name here, the machine's name"));
             return None;
         };
@@ -348,20 +348,20 @@ impl Checker<'_> {
         roles: &[String],
     ) -> Option<(Direction, [usize; 2])> {
         let name = &*port_name::canonical(entry.name);
-        let place = |role: &str| roles.iter().position(|known| known == role);
+        let index_of = |role: &str| roles.iter().position(|known| known == role);
         if mode != Mode::Bridge {
-            if let Some(at) = place(name) {
+            if let Some(at) = index_of(name) {
                 let direction = if mode == Mode::Ingress { Direction::Incoming } else { Direction::Outgoing };
                 return Some((direction, [at, at]));
             }
             let arriving = name.strip_suffix(ARRIVALS).filter(|_| mode == Mode::Both);
-            if let Some(at) = arriving.and_then(place) {
+            if let Some(at) = arriving.and_then(index_of) {
                 return Some((Direction::Incoming, [at, at]));
             }
             let problem = match name.split_once(':') {
                 _ if mode == Mode::Both => {
                     let role = arriving.unwrap_or_else(|| name.split(':').next().unwrap_or(name));
-                    if place(role).is_none() {
+                    if index_of(role).is_none() {
                         self.no_such("interface", role, entry.key.clone(), roles.iter().map(String::as_str))
                     } else {
                         let problem = format!("`{name}` is not a direction of an interface");
@@ -374,7 +374,7 @@ impl Checker<'_> {
                     entry.key.clone(),
                     format!("in mode `{}` a port is named by its interface", mode.name()),
                 )
-                .help(format!("write `[port.{}]`", if place(to).is_some() { to } else { &roles[0] })),
+                .help(format!("write `[port.{}]`", if index_of(to).is_some() { to } else { &roles[0] })),
                 None => self.no_such("interface", name, entry.key.clone(), roles.iter().map(String::as_str)),
             };
             self.note(problem);
@@ -388,7 +388,7 @@ impl Checker<'_> {
             return None;
         };
         for role in [from, to] {
-            if place(role).is_none() {
+            if index_of(role).is_none() {
                 let known = roles.iter().map(String::as_str);
                 let problem = self.no_such("interface", role, entry.key.clone(), known);
                 self.note(problem);
@@ -400,7 +400,7 @@ impl Checker<'_> {
             self.note(problem.help(format!("write {example}")));
             return None;
         }
-        Some((Direction::Across, [place(from)?, place(to)?]))
+        Some((Direction::Across, [index_of(from)?, index_of(to)?]))
     }
 
     fn policy_port(
@@ -408,26 +408,26 @@ impl Checker<'_> {
         entry: &Entry<'_, '_>,
         (direction, [from, to]): (Direction, [usize; 2]),
     ) -> Option<PolicyPort> {
-        let place = entry.place();
+        let location = entry.location();
         let (network, flows) = (Network::default(), Flows::default());
         let read = self.port(
-            place,
+            location,
             TreeContext { network: &network, flows: &flows, rate: None, own: Pace::default() },
         )?;
-        if place.has("autorate") {
+        if location.has("autorate") {
             let problem =
-                Problem::new(place.key("autorate"), "a router does not step the rate of a port yet");
+                Problem::new(location.key("autorate"), "a router does not step the rate of a port yet");
             self.note(problem.help("give the port a `rate`, and judge a law in a scenario"));
         }
         let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
         for queue in read.tree.queues().iter().filter(reads_source) {
-            let queues = place.table.get("queue").and_then(|queues| queues.get_ref().as_table());
+            let queues = location.table.get("queue").and_then(|queues| queues.get_ref().as_table());
             let span = queues.and_then(|queues| queues.get(&*queue.name)).map_or(0..0, Spanned::span);
             let problem = Problem::new(span, format!("`{}` is not supported on real frames", queue.kind));
             self.note(problem.help("it ranks packets by time stamps of their sources, which frames lack"));
         }
-        for queue in Self::section_again(place.table, "queue") {
-            self.warn_of_marks(queue.place());
+        for queue in Self::section_again(location.table, "queue") {
+            self.warn_of_marks(queue.location());
         }
         let queues_other = names_other(&read.tree);
         Some(PolicyPort {
@@ -445,12 +445,12 @@ impl Checker<'_> {
     }
 
     /// Warns if a queue reads the marks of a firewall, which frames do not have outside the kernel.
-    fn warn_of_marks(&mut self, place: TableLocation<'_, '_>) {
-        let mask = place.table.get(MARKS).map(Spanned::get_ref);
+    fn warn_of_marks(&mut self, location: TableLocation<'_, '_>) {
+        let mask = location.table.get(MARKS).map(Spanned::get_ref);
         if mask.is_some_and(|mask| mask.as_integer().is_none_or(|mask| mask.as_str() != "0")) {
             let what = format!("`{MARKS}` has no effect: the frames of a router have no marks of a firewall");
             let help = "leave it out, and set code points, by which `diffserv` chooses the tin";
-            self.warn(Problem::new(place.key(MARKS), what).help(help));
+            self.warn(Problem::new(location.key(MARKS), what).help(help));
         }
     }
 }

@@ -76,18 +76,18 @@ impl Checker<'_> {
         let names = PortNames::new(&ports.models);
         let links: Vec<&Link> = network.links.iter().flatten().collect();
         for entry in self.section(root, "port") {
-            let place = names.find(&port_name::canonical(entry.name), &ports.models, &links);
-            let place = place.or_else(|| self.no_such_port(entry.name, entry.key.clone(), network, &names));
-            let rate = place.and_then(|place| ports.models[place].rate_of_link(&links));
-            let read = self.port(entry.place(), TreeContext { network, flows, rate, own: Pace::default() });
-            let Some(place) = place else { continue };
-            if let Some(first) = seen.insert(place, entry.key.clone()) {
+            let index = names.find(&port_name::canonical(entry.name), &ports.models, &links);
+            let index = index.or_else(|| self.no_such_port(entry.name, entry.key.clone(), network, &names));
+            let rate = index.and_then(|index| ports.models[index].rate_of_link(&links));
+            let read = self.port(entry.location(), TreeContext { network, flows, rate, own: Pace::default() });
+            let Some(index) = index else { continue };
+            if let Some(first) = seen.insert(index, entry.key.clone()) {
                 let problem = Problem::new(entry.key.clone(), format!("{} is in the file twice", entry.what));
                 self.note(problem.see(first, "first here").help("write its queues in one place"));
                 continue;
             }
             if let Some(read) = &read {
-                let port = &mut ports.models[place];
+                let port = &mut ports.models[index];
                 port.clock = read.clock;
                 port.ring = read.ring;
                 port.pace = read.pace();
@@ -98,7 +98,7 @@ impl Checker<'_> {
                 port.tree = read.tree.clone();
                 port.queues.clone_from(&read.queues);
             }
-            ports.read.insert(place, read);
+            ports.read.insert(index, read);
         }
         ports
     }
@@ -127,7 +127,7 @@ impl Checker<'_> {
         }
         let mut known = true;
         for node in [from, to.split('@').next().unwrap_or(to)] {
-            if !network.places.contains_key(node) {
+            if !network.indices.contains_key(node) {
                 let problem = self.no_such("node", node, span.clone(), network.node_names());
                 self.note(problem);
                 known = false;
@@ -145,40 +145,42 @@ impl Checker<'_> {
     /// Reads one port, from the file, as a change makes it, or of a policy.
     pub(super) fn port(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         context: TreeContext<'_>,
     ) -> Option<PortRead> {
         let keys = self.cache.table_keys.of::<PortTable>();
-        unknown_keys(place, &[&keys], &["queue", "autorate"], &mut self.problems);
+        unknown_keys(location, &[&keys], &["queue", "autorate"], &mut self.problems);
         let noted = self.problems.len();
-        let table = read_table::<PortTable>(place, &keys, &mut self.problems);
+        let table = read_table::<PortTable>(location, &keys, &mut self.problems);
         if let Some(clock) = table.as_ref().and_then(|table| table.clock)
             && ClockModel::new(clock).is_none()
         {
-            let problem =
-                Problem::new(place.inner("clock", "hz"), format!("a clock of {} ticks a second", clock.hz));
+            let problem = Problem::new(
+                location.inner("clock", "hz"),
+                format!("a clock of {} ticks a second", clock.hz),
+            );
             self.note(problem.help("`hz` is from 1 to 1000000"));
         }
         if let Some(ring) = table.as_ref().and_then(|table| table.ring.as_ref()) {
             if ring.0.slots == 0 {
                 let problem =
-                    Problem::new(place.inner("ring", "slots"), "a ring without slots sends nothing");
+                    Problem::new(location.inner("ring", "slots"), "a ring without slots sends nothing");
                 self.note(
                     problem.help("it has at least 1 slot; leave `ring` out for none below the scheduler"),
                 );
             } else if ring.0.completions == 0 || ring.0.completions > ring.0.slots {
                 let problem = Problem::new(
-                    place.inner("ring", "completions"),
+                    location.inner("ring", "completions"),
                     format!("`completions` cannot be {}", ring.0.completions),
                 );
                 self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
             }
         }
         let written = table.as_ref().and_then(|table| table.rate);
-        let autorate = self.autorate(place, written);
+        let autorate = self.autorate(location, written);
         let begins = autorate.as_ref().filter(|autorate| !autorate.model.observe_only);
         let rate = begins.map(|autorate| autorate.model.bounds.start).or(written);
-        let overhead = table.as_ref().and_then(|table| self.overhead_of_port(place, table));
+        let overhead = table.as_ref().and_then(|table| self.overhead_of_port(location, table));
         let own = Pace { rate, overhead: overhead.unwrap_or_default().on(LinkHeader::Ethernet) };
         let context = TreeContext { rate: [rate, context.rate].into_iter().flatten().min(), own, ..context };
         let root = table.as_ref().and_then(|table| table.root.as_deref());
@@ -187,12 +189,12 @@ impl Checker<'_> {
         let tick = tick.map(|clock| Duration::from_picos(1_000_000_000_000 / u64::from(clock.hz)));
         let exact = self.poll_interval;
         self.poll_interval = exact.map(|interval| interval.max(tick.unwrap_or(Duration::ZERO)));
-        let trees = self.trees(place, root, context);
+        let trees = self.trees(location, root, context);
         self.poll_interval = exact;
         if let (Some(table), Some(trees)) = (&table, &trees) {
             for (index, name) in table.alternatives.iter().enumerate() {
                 if !trees.roots.iter().any(|(root, _)| root == name) {
-                    let span = place.element("alternatives", index);
+                    let span = location.element("alternatives", index);
                     let problem =
                         Problem::new(span, format!("no tree of this port begins with `{}`", shorten(name)));
                     let roots: Vec<&str> = trees.roots.iter().map(|(root, _)| root.as_str()).collect();
@@ -202,7 +204,7 @@ impl Checker<'_> {
         }
         let table = table.filter(|_| self.problems.len() == noted)?;
         let trees = trees?;
-        let root = place.value("root");
+        let root = location.value("root");
         let root_is_set = self.set.iter().any(|(span, _)| span.start <= root.start && root.end <= span.end);
         Some(PortRead {
             root: trees.root,
@@ -220,20 +222,24 @@ impl Checker<'_> {
     }
 
     /// Checks the rate of its own that a port has, and returns its overhead.
-    fn overhead_of_port(&mut self, place: TableLocation<'_, '_>, table: &PortTable) -> Option<PortOverhead> {
+    fn overhead_of_port(
+        &mut self,
+        location: TableLocation<'_, '_>,
+        table: &PortTable,
+    ) -> Option<PortOverhead> {
         let &PortTable { rate, overhead, mpu, framing, .. } = table;
         if rate.is_some_and(Rate::is_zero) {
-            let problem = Problem::new(place.value("rate"), "a rate of zero sends nothing");
+            let problem = Problem::new(location.value("rate"), "a rate of zero sends nothing");
             self.note(problem.help("give it a rate such as `10mbit`, or leave it out for no limit"));
         }
-        let given = overhead::KEYS.into_iter().find(|key| place.has(key));
-        if let Some(key) = given.filter(|_| !place.has("rate") && !place.has("autorate")) {
-            let problem = Problem::new(place.key(key), format!("`{key}` charges nothing without `rate`"));
+        let given = overhead::KEYS.into_iter().find(|key| location.has(key));
+        if let Some(key) = given.filter(|_| !location.has("rate") && !location.has("autorate")) {
+            let problem = Problem::new(location.key(key), format!("`{key}` charges nothing without `rate`"));
             self.note(problem.help(
                 "give the port a `rate`; links, and queues of kind `cake`, `htb` and `tbf`, have keys of their own",
             ));
         }
-        self.overhead(place, (overhead, mpu, framing), PortOverhead::Packet, |bytes, mpu, framing| {
+        self.overhead(location, (overhead, mpu, framing), PortOverhead::Packet, |bytes, mpu, framing| {
             PortOverhead::new(bytes, false, mpu, framing)
         })
     }
@@ -241,11 +247,11 @@ impl Checker<'_> {
     /// Warns of trees that are never the root, unless an override sets the root.
     pub(super) fn warn_unused(&mut self, ports: &Ports, used: &BTreeSet<(usize, String)>) {
         let mut warnings = Vec::new();
-        for (place, read) in &ports.read {
+        for (index, read) in &ports.read {
             let Some(read) = read.as_ref().filter(|read| !read.root_is_set) else { continue };
             let stands_ready = |name: &String| *name == read.root || read.alternatives.contains(name);
             for (name, span) in read.roots.iter().filter(|(name, _)| !stands_ready(name)) {
-                if !used.contains(&(*place, name.clone())) {
+                if !used.contains(&(*index, name.clone())) {
                     let problem = Problem::new(span.clone(), format!("the queue `{name}` is never used"));
                     warnings.push(problem.help(format!(
                         "no `children` name it, `root` is `{}`, no change makes it the root, and `alternatives` does not name it",
@@ -275,35 +281,35 @@ impl PortModel {
 
 /// Ports by name.
 struct PortNames {
-    places: BTreeMap<String, usize>,
+    indices: BTreeMap<String, usize>,
 }
 
 impl PortNames {
     fn new(models: &[PortModel]) -> Self {
-        Self { places: models.iter().enumerate().map(|(place, port)| (port.name.clone(), place)).collect() }
+        Self { indices: models.iter().enumerate().map(|(index, port)| (port.name.clone(), index)).collect() }
     }
 
     /// Returns the index of the port called `name`; `a:b@wan` names the link even if there is only one.
     fn find(&self, name: &str, models: &[PortModel], links: &[&Link]) -> Option<usize> {
-        self.places.get(name).copied().or_else(|| {
+        self.indices.get(name).copied().or_else(|| {
             let (pair, link) = name.split_once('@')?;
-            let place = *self.places.get(pair)?;
-            (links.get(models[place].link)?.name == link).then_some(place)
+            let index = *self.indices.get(pair)?;
+            (links.get(models[index].link)?.name == link).then_some(index)
         })
     }
 
     /// Returns the names of the ports that differ from `pair` in the link that follows it, in their order.
     fn parallel(&self, pair: &str) -> Vec<&str> {
         let first = format!("{pair}@");
-        let from = self.places.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
+        let from = self.indices.range::<str, _>((Bound::Included(first.as_str()), Bound::Unbounded));
         let mut found: Vec<(&String, &usize)> =
             from.take_while(|(name, _)| name.starts_with(&first)).collect();
-        found.sort_by_key(|(_, place)| **place);
+        found.sort_by_key(|(_, index)| **index);
         found.into_iter().map(|(name, _)| name.as_str()).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &str> + Clone {
-        self.places.keys().map(String::as_str)
+        self.indices.keys().map(String::as_str)
     }
 }
 
@@ -317,7 +323,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
     }
     let fifo = Arc::new(QueueTree::fifo());
     let mut ports = Vec::with_capacity(links.len() * 2);
-    for (place, link) in links.iter().enumerate() {
+    for (index, link) in links.iter().enumerate() {
         for direction in 0..2 {
             let [from, to] = [link.ends[direction], link.ends[1 - direction]];
             let pair = format!("{}:{}", network.nodes[from].name, network.nodes[to].name);
@@ -326,7 +332,7 @@ fn default_ports(network: &Network) -> Vec<PortModel> {
                 name: if parallel { format!("{pair}@{}", link.name) } else { pair },
                 from,
                 to,
-                link: place,
+                link: index,
                 direction,
                 clock: None,
                 ring: None,

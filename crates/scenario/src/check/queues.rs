@@ -68,31 +68,31 @@ struct Entry<'a, 'i> {
 }
 
 impl<'i> Entry<'_, 'i> {
-    fn place(&self) -> TableLocation<'_, 'i> {
+    fn location(&self) -> TableLocation<'_, 'i> {
         TableLocation { what: &self.what, table: self.table, header: &self.header }
     }
 }
 
 impl Checker<'_> {
-    /// Checks the trees of the port at `place`, whose table names `root`.
+    /// Checks the trees of the port at `location`, whose table names `root`.
     pub(super) fn trees(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         root: Option<&str>,
         context: TreeContext<'_>,
     ) -> Option<Trees> {
-        let queues = place.table.get("queue");
+        let queues = location.table.get("queue");
         let Some(DeValue::Table(tables)) = queues.map(Spanned::get_ref) else {
             if let Some(wrong) = queues {
                 let problem = Problem::new(wrong.span(), "`queue` is a table of tables, one for each name");
                 self.note(problem.help("write `[port.\"A:B\".queue.NAME]`"));
                 return None;
             }
-            return self.without_queues(place, root);
+            return self.without_queues(location, root);
         };
         if tables.len() > MOST_QUEUES {
             let problem = Problem::new(
-                place.value("queue"),
+                location.value("queue"),
                 format!("{} queues are too many for a port", tables.len()),
             );
             self.note(problem.help(format!("it has at most {MOST_QUEUES}")));
@@ -105,7 +105,7 @@ impl Checker<'_> {
         for index in 0..entries.len() {
             let noted = self.noted();
             self.parameters(index, &mut entries, complete);
-            let rules = self.rules(entries[index].place(), context);
+            let rules = self.rules(entries[index].location(), context);
             entries[index].rules = rules;
             self.mark_member("queue", entries[index].name, noted);
         }
@@ -114,7 +114,7 @@ impl Checker<'_> {
             self.warn_covered(&entries);
         }
         let roots: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();
-        let chosen = self.choose_root(place, root, &entries, &roots, sound && complete);
+        let chosen = self.choose_root(location, root, &entries, &roots, sound && complete);
         if !sound {
             return None;
         }
@@ -138,11 +138,11 @@ impl Checker<'_> {
         })
     }
 
-    fn without_queues(&mut self, place: TableLocation<'_, '_>, root: Option<&str>) -> Option<Trees> {
+    fn without_queues(&mut self, location: TableLocation<'_, '_>, root: Option<&str>) -> Option<Trees> {
         if let Some(root) = root.filter(|root| *root != "fifo") {
             let problem = Problem::new(
-                place.value("root"),
-                format!("{} has no queue called `{}`", place.what, shorten(root)),
+                location.value("root"),
+                format!("{} has no queue called `{}`", location.what, shorten(root)),
             );
             self.note(
                 problem.help(format!("write `[port.\"A:B\".queue.{}]` with its `kind`", shorten(root))),
@@ -153,7 +153,7 @@ impl Checker<'_> {
             root: "fifo".to_owned(),
             tree: QueueTree::fifo(),
             queues: vec!["fifo".to_owned()],
-            roots: vec![("fifo".to_owned(), place.header.clone())],
+            roots: vec![("fifo".to_owned(), location.header.clone())],
         })
     }
 
@@ -198,13 +198,14 @@ impl Checker<'_> {
             if of(limit, port.overhead.on_link(FULL_FRAME)) < of(rate, own.overhead.on_link(FULL_FRAME)) {
                 continue;
             }
-            let key = ["bandwidth", "rate"].into_iter().find(|key| entry.place().has(key)).unwrap_or("kind");
+            let key =
+                ["bandwidth", "rate"].into_iter().find(|key| entry.location().has(key)).unwrap_or("kind");
             let wrong = format!(
                 "`{key}` of the queue `{}`, {limit}, never holds: the port sends no more than {rate}",
                 entry.name
             );
             let help = format!("one shaper is enough: leave out `{key}` here, or `rate` of the port");
-            self.warn(Problem::new(entry.place().value(key), wrong).help(help));
+            self.warn(Problem::new(entry.location().value(key), wrong).help(help));
         }
     }
 
@@ -212,7 +213,7 @@ impl Checker<'_> {
         for entry in entries {
             if entry.parent.is_none() && entry.table.contains_key("match") {
                 let problem = Problem::new(
-                    entry.place().key("match"),
+                    entry.location().key("match"),
                     format!("{} is not a child of any queue: its `match` is ignored", entry.what),
                 );
                 self.warn(problem.help("leave it out"));
@@ -265,7 +266,7 @@ impl Checker<'_> {
 
     fn choose_root(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         root: Option<&str>,
         entries: &[Entry<'_, '_>],
         roots: &[usize],
@@ -275,11 +276,11 @@ impl Checker<'_> {
             return if let [only] = roots {
                 Some(*only)
             } else {
-                if sound && !place.has("root") {
+                if sound && !location.has("root") {
                     let names: Vec<&str> = roots.iter().map(|index| entries[*index].name).collect();
                     let problem = Problem::new(
-                        place.header.clone(),
-                        format!("{} does not say which queue is its root", place.what),
+                        location.header.clone(),
+                        format!("{} does not say which queue is its root", location.what),
                     );
                     self.note(
                         problem.help_if(one_of(names).map(|names| format!("add `root = \"…\"`: {names}"))),
@@ -291,14 +292,14 @@ impl Checker<'_> {
         let Some(index) = entries.iter().position(|entry| entry.name == root) else {
             let names = entries.iter().map(|entry| entry.name);
             let problem =
-                Problem::new(place.value("root"), format!("there is no queue called `{}`", shorten(root)));
+                Problem::new(location.value("root"), format!("there is no queue called `{}`", shorten(root)));
             let help = self.suggest(root, names);
             self.note(problem.help_if(help));
             return None;
         };
         if let Some(parent) = entries[index].parent.filter(|_| sound) {
             let problem = Problem::new(
-                place.value("root"),
+                location.value("root"),
                 format!("`{root}` is a child of `{}`, so it is not a root", entries[parent].name),
             );
             self.note(problem.help("the root is not a child of any queue"));
@@ -399,10 +400,10 @@ struct Below {
 
 /// Returns what a discipline refuses or doubts as a problem, at the value concerned.
 fn said(invalid: &Invalid, kind: &Kind, entry: &Entry<'_, '_>, child: Option<&Entry<'_, '_>>) -> Problem {
-    let place = child.unwrap_or(entry).place();
+    let location = child.unwrap_or(entry).location();
     let shared = child.is_some()
-        && place.table.get("share").is_some_and(|share| share.get_ref().get(invalid.field).is_some());
-    let span = if shared { place.inner("share", invalid.field) } else { place.value(invalid.field) };
+        && location.table.get("share").is_some_and(|share| share.get_ref().get(invalid.field).is_some());
+    let span = if shared { location.inner("share", invalid.field) } else { location.value(invalid.field) };
     let message =
         format!("`{}` of the queue `{}` {}", invalid.field, child.unwrap_or(entry).name, invalid.why);
     let help = format!("`lockgate list {}` shows what it takes", kind.name);
@@ -462,13 +463,13 @@ fn resolve(root: usize, entries: &mut [Entry<'_, '_>]) -> QueueTree {
         let Some(mut queue) = queue_of(&entries[index]) else { continue };
         let Rules { all, marks } = core::mem::take(&mut entries[index].rules);
         (queue.rules, queue.marks) = (all, marks);
-        let place = queues.len();
+        let slot = queues.len();
         queues.push(queue);
         if let Some(parent) = parent {
             let parent: &mut Queue = &mut queues[parent];
-            parent.children.push(place);
+            parent.children.push(slot);
         }
-        waiting.extend(entries[index].children.iter().rev().map(|(child, _)| (*child, Some(place))));
+        waiting.extend(entries[index].children.iter().rev().map(|(child, _)| (*child, Some(slot))));
     }
     QueueTree { queues }
 }

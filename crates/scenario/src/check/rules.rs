@@ -56,42 +56,45 @@ impl Checker<'_> {
     /// Returns a rule, and the mark for which its flows stand.
     fn rule(
         &mut self,
-        place: TableLocation<'_, '_>,
+        location: TableLocation<'_, '_>,
         context: TreeContext<'_>,
     ) -> Option<(Rule, Option<Mark>)> {
-        let table: MatchTable = self.whole(place)?;
-        if <DeTable<'_>>::is_empty(place.table) {
-            let problem = Problem::new(place.header.clone(), "a match without conditions takes every packet");
+        let table: MatchTable = self.whole(location)?;
+        if <DeTable<'_>>::is_empty(location.table) {
+            let problem =
+                Problem::new(location.header.clone(), "a match without conditions takes every packet");
             self.note(
                 problem.help("give it a condition, or leave `match` out: a queue without one takes the rest"),
             );
             return None;
         }
         if table.dscp.is_some() && table.tos.is_some() {
-            let problem = Problem::new(place.key("tos"), "`tos` contains the DSCP");
-            self.note(problem.see(place.key("dscp"), "given here too").help("give one of `dscp` and `tos`"));
+            let problem = Problem::new(location.key("tos"), "`tos` contains the DSCP");
+            self.note(
+                problem.see(location.key("dscp"), "given here too").help("give one of `dscp` and `tos`"),
+            );
         }
         if table.tos.is_some_and(|tos| tos.0 & 0b11 != 0) {
-            let problem = Problem::new(place.value("tos"), "the two ECN bits of `tos` are not compared");
+            let problem = Problem::new(location.value("tos"), "the two ECN bits of `tos` are not compared");
             self.note(problem.help("leave them zero: a multiple of 4, such as `0xb8`"));
         }
-        let source = table.source.as_ref().map(|end| self.endpoint(end, place.value("source"), context));
+        let source = table.source.as_ref().map(|end| self.endpoint(end, location.value("source"), context));
         let destination =
-            table.destination.as_ref().map(|end| self.endpoint(end, place.value("destination"), context));
+            table.destination.as_ref().map(|end| self.endpoint(end, location.value("destination"), context));
         let flows = table.flow.as_ref().map(|names| {
             let mut ids = Vec::new();
             for (index, name) in names.0.iter().enumerate() {
                 let groups = context.flows.all(&name.0);
                 for group in groups {
                     // A connection matches in both directions, with its control connection.
-                    let places =
+                    let indices =
                         group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
-                    ids.extend(places.map(|place| FlowId(place as u32)));
+                    ids.extend(indices.map(|location| FlowId(location as u32)));
                 }
-                if let Some(places) = context.flows.member(&name.0).filter(|_| groups.is_empty()) {
-                    ids.extend(places.into_iter().map(|place| FlowId(place as u32)));
+                if let Some(indices) = context.flows.member(&name.0).filter(|_| groups.is_empty()) {
+                    ids.extend(indices.into_iter().map(|location| FlowId(location as u32)));
                 } else if groups.is_empty() {
-                    let span = place.element("flow", index);
+                    let span = location.element("flow", index);
                     let problem = self.no_such("flow", &name.0, span, context.flows.names());
                     self.note(problem);
                 }
@@ -103,7 +106,7 @@ impl Checker<'_> {
         let flows = match table.mark {
             None => flows,
             Some(mark) => {
-                let marked = self.marked(mark, place.value("mark"), context);
+                let marked = self.marked(mark, location.value("mark"), context);
                 Some(match flows {
                     Some(flows) => flows.into_iter().filter(|flow| marked.contains(flow)).collect(),
                     None => marked,
@@ -134,10 +137,10 @@ impl Checker<'_> {
     /// Returns the flows whose packets have a mark.
     fn marked(&mut self, mark: Mark, span: core::ops::Range<usize>, context: TreeContext<'_>) -> Vec<FlowId> {
         let groups = context.flows.groups.iter().filter(|group| mark.matches(group.mark));
-        let places = groups.flat_map(|group| {
+        let indices = groups.flat_map(|group| {
             group.members.clone().chain(group.controls.clone()).chain(group.returns.clone())
         });
-        let ids: Vec<_> = places.map(|place| FlowId(place as u32)).collect();
+        let ids: Vec<_> = indices.map(|location| FlowId(location as u32)).collect();
         if context.flows.groups.is_empty() {
             let problem =
                 Problem::new(span, "`mark` is the mark of a scenario's flow, and there are no flows");
@@ -157,8 +160,8 @@ impl Checker<'_> {
         context: TreeContext<'_>,
     ) -> Option<Prefix> {
         let all = |address: IpAddr| Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } };
-        if let Some(place) = context.network.places.get(&end.0) {
-            return context.network.nodes.get(*place).map(|node| all(node.address));
+        if let Some(location) = context.network.indices.get(&end.0) {
+            return context.network.nodes.get(*location).map(|node| all(node.address));
         }
         if let Ok(address) = end.0.parse() {
             return Some(all(address));

@@ -100,28 +100,30 @@ impl Checker<'_> {
         })
     }
 
-    fn top(&mut self, place: TableLocation<'_, '_>) -> (Option<Top>, Record) {
+    fn top(&mut self, location: TableLocation<'_, '_>) -> (Option<Top>, Record) {
         let keys = self.cache.table_keys.of::<Top>();
-        unknown_keys(place, &[&keys], &SECTIONS, &mut self.problems);
-        let top: Option<Top> = read_valid_table(place, &keys, &mut self.problems);
+        unknown_keys(location, &[&keys], &SECTIONS, &mut self.problems);
+        let top: Option<Top> = read_valid_table(location, &keys, &mut self.problems);
         if let Some(top) = &top {
             if top.duration.is_zero() {
                 self.note(
-                    Problem::new(place.value("duration"), "the run has no duration")
+                    Problem::new(location.value("duration"), "the run has no duration")
                         .help("it is more than `0s`"),
                 );
             } else if top.duration > LONGEST_RUN {
-                let problem =
-                    Problem::new(place.value("duration"), format!("the run is too long: {}", top.duration));
+                let problem = Problem::new(
+                    location.value("duration"),
+                    format!("the run is too long: {}", top.duration),
+                );
                 self.note(problem.help("it is at most `2400h`, 100 days"));
             } else if top.warmup >= top.duration {
                 let problem = Problem::new(
-                    place.value("warmup"),
+                    location.value("warmup"),
                     format!("nothing is left after a warm-up of {}", top.warmup),
                 );
                 self.note(
                     problem
-                        .see(place.value("duration"), "the duration")
+                        .see(location.value("duration"), "the duration")
                         .help(format!("the warm-up is less than the duration, {}", top.duration)),
                 );
             }
@@ -130,15 +132,16 @@ impl Checker<'_> {
             ("link", "add a link: `[link.NAME]` with `between` and `rate`"),
             ("flow", "add a flow: `[flow.NAME]` with `from`, `to` and what it sends"),
         ] {
-            let count = section_of(place.table, section)
+            let count = section_of(location.table, section)
                 .map(|value| value.get_ref().as_table().map_or(1, DeTable::len));
             if count.unwrap_or(0) == 0 && (section != "flow" || self.needs_flows) {
                 self.note(
-                    Problem::new(place.header.clone(), format!("the scenario has no {section}")).help(needed),
+                    Problem::new(location.header.clone(), format!("the scenario has no {section}"))
+                        .help(needed),
                 );
             }
         }
-        let record = match place.table.get("record") {
+        let record = match location.table.get("record") {
             None => Record::default(),
             Some(value) => self.record(value),
         };
@@ -153,28 +156,30 @@ impl Checker<'_> {
             return Record::default();
         };
         let header = value.span();
-        let place = TableLocation { what: "`record`", table, header: &header };
-        let Some(record) = self.whole::<RecordTable>(place) else { return Record::default() };
+        let location = TableLocation { what: "`record`", table, header: &header };
+        let Some(record) = self.whole::<RecordTable>(location) else { return Record::default() };
         if record.interval.is_some_and(Duration::is_zero) {
             self.note(
-                Problem::new(place.value("interval"), "an interval of no time").help("it is more than `0s`"),
+                Problem::new(location.value("interval"), "an interval of no time")
+                    .help("it is more than `0s`"),
             );
         }
         let bins = record.file_bins.unwrap_or_default();
         if bins.contains(&Bytes::ZERO) || bins.windows(2).any(|pair| pair[0] >= pair[1]) {
-            let problem = Problem::new(place.value("file_bins"), "classes of file sizes do not rise");
+            let problem = Problem::new(location.value("file_bins"), "classes of file sizes do not rise");
             self.note(problem.help("name the sizes at which they begin: `[\"12kB\", \"100kB\", \"1MB\"]`"));
         }
         if record.file_bin_width == Some(Bytes::ZERO) {
-            let problem = Problem::new(place.value("file_bin_width"), "a class of no sizes");
+            let problem = Problem::new(location.value("file_bin_width"), "a class of no sizes");
             self.note(problem.help("it is more than `0B`"));
         }
-        if record.file_bin_width.is_some() && place.has("file_bins") {
-            let problem = Problem::new(place.key("file_bin_width"), "`file_bins` says where classes begin");
-            self.note(problem.see(place.key("file_bins"), "given here").help("give one of the two"));
+        if record.file_bin_width.is_some() && location.has("file_bins") {
+            let problem =
+                Problem::new(location.key("file_bin_width"), "`file_bins` says where classes begin");
+            self.note(problem.see(location.key("file_bins"), "given here").help("give one of the two"));
         }
         if record.sharing_rate.is_some_and(Rate::is_zero) {
-            let problem = Problem::new(place.value("sharing_rate"), "nothing is ever done at no rate");
+            let problem = Problem::new(location.value("sharing_rate"), "nothing is ever done at no rate");
             self.note(problem.help("it is more than `0bit`, such as `1mbit`"));
         }
         Record {

@@ -42,24 +42,24 @@ const LARGEST_SEGMENT: u64 = 65_535 - 52;
 
 impl Checker<'_> {
     /// Notes TCP keys on a flow without TCP.
-    pub(super) fn refuse_tcp_keys(&mut self, place: TableLocation<'_, '_>) {
-        for key in OWN_KEYS.into_iter().filter(|key| place.has(key)) {
+    pub(super) fn refuse_tcp_keys(&mut self, location: TableLocation<'_, '_>) {
+        for key in OWN_KEYS.into_iter().filter(|key| location.has(key)) {
             let what = match key {
                 "congestion" => "only TCP has congestion control".to_owned(),
                 _ => format!("only TCP has `{key}`"),
             };
-            let problem = Problem::new(place.key(key), what);
+            let problem = Problem::new(location.key(key), what);
             self.note(problem.help(format!("leave `{key}` out, or write `transport = \"tcp\"`")));
         }
     }
 
     /// Reads the TCP parameters of a flow.
-    pub(super) fn tcp(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> TcpModel {
+    pub(super) fn tcp(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> TcpModel {
         let defaults = TcpModel::default();
         let congestion = table.congestion.unwrap_or_default();
-        if place.has("packets") {
+        if location.has("packets") {
             let problem =
-                Problem::new(place.key("packets"), "a TCP flow decides itself what its packets are");
+                Problem::new(location.key("packets"), "a TCP flow decides itself what its packets are");
             self.note(problem.help("say how much it sends: `bytes = \"1MB\"`"));
         }
         let mut bounded = |key: &str, value: Option<u64>, (least, most): (u64, u64), unit: &str, or: u32| {
@@ -67,7 +67,7 @@ impl Checker<'_> {
             if !(least..=most).contains(&value) {
                 let what = format!("`{key}` cannot be {value}{unit}");
                 self.note(
-                    Problem::new(place.value(key), what)
+                    Problem::new(location.value(key), what)
                         .help(format!("it is from `{least}{unit}` to `{most}{unit}`")),
                 );
             }
@@ -90,16 +90,16 @@ impl Checker<'_> {
         let minimum_rto = table.minimum_rto.unwrap_or(defaults.minimum_rto);
         if minimum_rto.is_zero() {
             let problem =
-                Problem::new(place.value("minimum_rto"), "a timeout needs room above the round trip");
+                Problem::new(location.value("minimum_rto"), "a timeout needs room above the round trip");
             self.note(problem.help("`minimum_rto` is at least `1ms`; Linux has `200ms`"));
         }
-        if place.has("virtual_rtt") && congestion != Congestion::Prague {
+        if location.has("virtual_rtt") && congestion != Congestion::Prague {
             let what = format!("`{congestion}` has no virtual round trip");
-            let problem = Problem::new(place.key("virtual_rtt"), what);
+            let problem = Problem::new(location.key("virtual_rtt"), what);
             self.note(problem.help("leave `virtual_rtt` out, or write `congestion = \"prague\"`"));
         }
         let model = TcpModel {
-            application: self.application(table, place),
+            application: self.application(table, location),
             congestion,
             mss,
             initial_window,
@@ -115,7 +115,7 @@ impl Checker<'_> {
         };
         if model.control() != congestion {
             let what = format!("`{congestion}` cannot work with this ECN; the flow falls back to `reno`");
-            let problem = Problem::new(place.value("ecn"), what);
+            let problem = Problem::new(location.value("ecn"), what);
             self.warn(problem.help("leave `ecn` out, or write `congestion = \"reno\"`"));
         }
         model
@@ -123,7 +123,11 @@ impl Checker<'_> {
 
     /// Reads two laws as traffic: of file sizes and the times between files, or of pages' objects and the
     /// think time.
-    pub(super) fn drawn_files(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Option<Traffic> {
+    pub(super) fn drawn_files(
+        &mut self,
+        table: &FlowTable,
+        location: TableLocation<'_, '_>,
+    ) -> Option<Traffic> {
         let (size, gap) = match &table.pages {
             Some(pages) => (Some(pages.object.clone()), pages.think.clone()),
             None => (table.file.clone(), table.every.clone()),
@@ -143,7 +147,7 @@ impl Checker<'_> {
             law.value == Some(Bytes::ZERO) || law.values.iter().flatten().any(|size| *size == Bytes::ZERO)
         };
         if config.size.as_ref().is_some_and(nothing) {
-            let problem = Problem::new(place.value(key), "a file of no bytes is never there");
+            let problem = Problem::new(location.value(key), "a file of no bytes is never there");
             self.note(problem.help("give it at least `1B`, or leave the flow out"));
         }
         for invalid in &refused {
@@ -154,7 +158,7 @@ impl Checker<'_> {
                 (None, true) => ("every", "every"),
                 (None, false) => ("file", "file"),
             };
-            let problem = Problem::new(place.value(key), format!("`{said}` cannot be: {invalid}"));
+            let problem = Problem::new(location.value(key), format!("`{said}` cannot be: {invalid}"));
             self.note(
                 problem.help(
                     "a law is a size or time, or such as `{ distribution = \"exponential\", mean = … }`",
@@ -165,32 +169,35 @@ impl Checker<'_> {
     }
 
     /// Reads the pages of a user.
-    fn pages(&mut self, pages: &Pages, place: TableLocation<'_, '_>) -> Application {
+    fn pages(&mut self, pages: &Pages, location: TableLocation<'_, '_>) -> Application {
         for key in ["file", "files", "every", "bytes", "size", "gap", "rate", "profile", "replay"] {
-            if place.has(key) {
+            if location.has(key) {
                 let problem = Problem::new(
-                    place.key(key),
+                    location.key(key),
                     format!("`{key}` does not go with `pages`, which says what is sent"),
                 );
                 self.note(problem.help(format!("leave `{key}` or `pages` out")));
             }
         }
         if !(1..=MOST_OBJECTS).contains(&pages.objects) {
-            let problem =
-                Problem::new(place.value("pages"), format!("a page cannot have {} objects", pages.objects));
+            let problem = Problem::new(
+                location.value("pages"),
+                format!("a page cannot have {} objects", pages.objects),
+            );
             self.note(problem.help(format!("`objects` is from 1 to {MOST_OBJECTS}")));
         }
         if pages.request == Bytes::ZERO {
-            let problem = Problem::new(place.value("pages"), "a request has at least one byte");
+            let problem = Problem::new(location.value("pages"), "a request has at least one byte");
             self.note(problem.help("leave `request` out, or write `request = \"400B\"`"));
         }
         Application::Pages { request: pages.request, objects: pages.objects }
     }
 
-    fn application(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Application {
-        let application = self.sent(table, place);
+    fn application(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> Application {
+        let application = self.sent(table, location);
         if table.ftp.is_some() && !matches!(application, Application::File(_) | Application::Drawn) {
-            let problem = Problem::new(place.key("ftp"), format!("{} has no file to transfer", place.what));
+            let problem =
+                Problem::new(location.key("ftp"), format!("{} has no file to transfer", location.what));
             self.note(
                 problem.help("say how large it is: `bytes = \"1MB\"`, `file = …` or `files = \"sizes.txt\"`"),
             );
@@ -198,7 +205,8 @@ impl Checker<'_> {
         match application {
             Application::Stream if table.echo => Application::Echo,
             _ if table.echo => {
-                let problem = Problem::new(place.key("echo"), format!("{} sends no requests", place.what));
+                let problem =
+                    Problem::new(location.key("echo"), format!("{} sends no requests", location.what));
                 self.note(
                     problem.help("say how large they are and how often: `size = \"64B\"` and `gap = \"1s\"`"),
                 );
@@ -209,45 +217,47 @@ impl Checker<'_> {
     }
 
     /// Returns the application of a TCP flow.
-    fn sent(&mut self, table: &FlowTable, place: TableLocation<'_, '_>) -> Application {
+    fn sent(&mut self, table: &FlowTable, location: TableLocation<'_, '_>) -> Application {
         if let Some(pages) = &table.pages {
-            return self.pages(pages, place);
+            return self.pages(pages, location);
         }
         if table.files.is_some() {
             // The list gives the size of each member; conflicting keys are noted where the list is read.
             return Application::File(Bytes(1));
         }
         if table.file.is_some() {
-            if let Some(key) = ["bytes", "size", "gap", "rate"].into_iter().find(|key| place.has(key)) {
+            if let Some(key) = ["bytes", "size", "gap", "rate"].into_iter().find(|key| location.has(key)) {
                 let problem = Problem::new(
-                    place.key(key),
+                    location.key(key),
                     format!("`{key}` does not go with `file`, which says how much is sent"),
                 );
                 self.note(problem.help(format!("leave `{key}` or `file` out")));
             }
             return Application::Drawn;
         }
-        if place.has("every") {
+        if location.has("every") {
             let problem =
-                Problem::new(place.key("every"), "`every` is the time between files, and there are none");
+                Problem::new(location.key("every"), "`every` is the time between files, and there are none");
             self.note(problem.help("give their size too: `file = \"10kB\"`"));
         }
         let offered = self.cache.table_keys.of::<TrafficConfig>();
-        if offered.names().any(|key| place.has(key)) {
+        if offered.names().any(|key| location.has(key)) {
             return Application::Stream;
         }
         if let Some(amount) = table.bytes {
             return amount.0.map_or(Application::Unlimited, Application::File);
         }
         // An amount that cannot be read is noted where it is read.
-        if place.has("bytes") {
+        if location.has("bytes") {
             return Application::Unlimited;
         }
-        if offered.names().any(|key| place.misspells(key, &offered)) {
+        if offered.names().any(|key| location.misspells(key, &offered)) {
             return Application::Stream;
         }
-        let problem =
-            Problem::new(place.header.clone(), format!("{} does not say how much it sends", place.what));
+        let problem = Problem::new(
+            location.header.clone(),
+            format!("{} does not say how much it sends", location.what),
+        );
         self.note(problem.help("add `bytes = \"1MB\"` or `bytes = \"unlimited\"`"));
         Application::Unlimited
     }

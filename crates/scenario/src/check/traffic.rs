@@ -26,10 +26,10 @@ impl Checker<'_> {
         for entry in Self::section_again(root, "flow") {
             let Some(group) = flows.get(entry.name) else { continue };
             let Some(flow) = &group.flow else { continue };
-            let place = entry.place();
+            let location = entry.location();
             let start = Instant::ZERO + flow.start;
-            self.doubt_packets(flow, group.members.len(), (start, end), of_traffic(place));
-            self.doubt_capture(flow, (start, end), &place.inner("replay", "file"));
+            self.doubt_packets(flow, group.members.len(), (start, end), of_traffic(location));
+            self.doubt_capture(flow, (start, end), &location.inner("replay", "file"));
         }
     }
 
@@ -178,7 +178,7 @@ fn expected_packets(flow: &Flow, from: Instant, end: Instant) -> f64 {
 }
 
 /// Returns the position of the key that gives a flow's rate of sending.
-fn of_traffic(place: TableLocation<'_, '_>) -> Span {
-    let key = ["gap", "rate", "replay", "profile"].into_iter().find(|key| place.has(key));
-    key.map_or_else(|| place.header.clone(), |key| place.value(key))
+fn of_traffic(location: TableLocation<'_, '_>) -> Span {
+    let key = ["gap", "rate", "replay", "profile"].into_iter().find(|key| location.has(key));
+    key.map_or_else(|| location.header.clone(), |key| location.value(key))
 }

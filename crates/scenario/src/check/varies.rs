@@ -16,12 +16,12 @@ impl Checker<'_> {
         // Number of values of each group, with the name of its first variation.
         let mut groups: BTreeMap<String, (usize, String)> = BTreeMap::new();
         for (table, header) in self.list(root, "vary") {
-            let place = TableLocation { what: "this `vary`", table, header: &header };
-            let Some(vary) = self.vary(place) else { continue };
+            let location = TableLocation { what: "this `vary`", table, header: &header };
+            let Some(vary) = self.vary(location) else { continue };
             if varies.iter().any(|known| known.name == vary.name) {
-                let key = if place.has("name") { "name" } else { "path" };
+                let key = if location.has("name") { "name" } else { "path" };
                 let wrong = format!("there are two variations called `{}`", shorten(&vary.name));
-                self.note(Problem::new(place.value(key), wrong).help("give one of them another `name`"));
+                self.note(Problem::new(location.value(key), wrong).help("give one of them another `name`"));
             }
             if let Some(group) = &vary.together {
                 let found = vary.count();
@@ -29,7 +29,7 @@ impl Checker<'_> {
                 if *expected != found {
                     let (expected, first, other) = (*expected, first.clone(), vary.name.clone());
                     let wrong = VaryError::Uneven { first, expected, other, found };
-                    self.note(Problem::new(place.value("values"), wrong.to_string()));
+                    self.note(Problem::new(location.value("values"), wrong.to_string()));
                 }
             }
             varies.push(vary);
@@ -37,18 +37,20 @@ impl Checker<'_> {
         varies
     }
 
-    fn vary(&mut self, place: TableLocation<'_, '_>) -> Option<Vary> {
-        let table: VaryTable = self.whole(place)?;
+    fn vary(&mut self, location: TableLocation<'_, '_>) -> Option<Vary> {
+        let table: VaryTable = self.whole(location)?;
         let read = match (table.values.is_list, table.values.texts.as_slice()) {
             (false, [text]) => Values::parse(text),
             (_, []) => Err(VaryError::Empty(String::new())),
             (_, texts) => Ok(Values::List(texts.to_vec())),
         };
         let refused =
-            |key: &str, why: &VaryError| Problem::new(place.value(key), why.to_string()).help(why.help());
+            |key: &str, why: &VaryError| Problem::new(location.value(key), why.to_string()).help(why.help());
         let values = read.map_err(|why| self.note(refused("values", &why))).ok()?;
         if table.path.texts.is_empty() {
-            self.note(Problem::new(place.value("path"), "an empty list names no value").help("name a path"));
+            self.note(
+                Problem::new(location.value("path"), "an empty list names no value").help("name a path"),
+            );
             return None;
         }
         let paths: Vec<&str> = table.path.texts.iter().map(String::as_str).collect();
@@ -60,7 +62,8 @@ impl Checker<'_> {
         let mut vary = vary.ok()?;
         let unknown = vary.paths.iter().position(|path| !names_something(path));
         if let Some(index) = unknown {
-            let at = if table.path.is_list { place.element("path", index) } else { place.value("path") };
+            let at =
+                if table.path.is_list { location.element("path", index) } else { location.value("path") };
             let wrong = format!("`{}` names no part of a scenario", shorten(&vary.paths[index]));
             self.note(
                 Problem::new(at, wrong)

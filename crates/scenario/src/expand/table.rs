@@ -165,8 +165,8 @@ impl Rows {
     /// Leaves out the rows without a value in a column, after which members are named; all stay if none has
     /// one.
     pub(crate) fn leave_out_unnamed(&mut self, column: &str) {
-        let Some(place) = self.columns.iter().position(|known| known == column) else { return };
-        let has_name = |row: &Row| row.values.get(place).is_some_and(|value| !value.is_empty());
+        let Some(index) = self.columns.iter().position(|known| known == column) else { return };
+        let has_name = |row: &Row| row.values.get(index).is_some_and(|value| !value.is_empty());
         if !self.all.iter().any(has_name) {
             return;
         }
@@ -193,8 +193,8 @@ impl Rows {
 
     /// Returns the value of a column in the row at index `row`; rows beyond the last begin again.
     pub(crate) fn get(&self, row: usize, column: &str) -> Option<&str> {
-        let place = self.columns.iter().position(|known| known == column)?;
-        self.row(row)?.values.get(place).map(String::as_str)
+        let index = self.columns.iter().position(|known| known == column)?;
+        self.row(row)?.values.get(index).map(String::as_str)
     }
 
     /// Returns the line at which the row at index `row` begins; 0 without rows.

@@ -98,7 +98,7 @@ impl Hosts {
     }
 
     /// Returns the host of a side with this address. A new one is called `wanted`.
-    pub(super) fn place(&mut self, side: Side, address: IpAddr, wanted: &str) -> usize {
+    pub(super) fn index_of(&mut self, side: Side, address: IpAddr, wanted: &str) -> usize {
         let found = self.all.iter().position(|host| host.side == side && host.address == address);
         if let Some(index) = found {
             return index;

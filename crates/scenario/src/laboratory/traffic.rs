@@ -280,7 +280,7 @@ fn find(way: &Way<'_>, hosts: &mut Hosts, leaf: usize) -> Result<ClassFlow, Stri
                     let name = &way.classes.queue(leaf).name;
                     let wanted = name.rsplit_once('/').map_or(&**name, |(_, own)| own);
                     let hosts = [(0, source), (1, *destination)]
-                        .map(|(end, address)| hosts.place(sides[end], address, wanted));
+                        .map(|(end, address)| hosts.index_of(sides[end], address, wanted));
                     return Ok(ClassFlow { leaf, hosts, sample: found });
                 }
             }

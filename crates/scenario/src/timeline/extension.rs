@@ -134,9 +134,9 @@ impl Scenario {
         let mut entries = timeline.entries[from..].to_vec();
         let mut is_new = vec![false; entries.len()];
         for entry in new {
-            let place = entries.partition_point(|other| other.at <= entry.at);
-            entries.insert(place, entry.clone());
-            is_new.insert(place, true);
+            let index = entries.partition_point(|other| other.at <= entry.at);
+            entries.insert(index, entry.clone());
+            is_new.insert(index, true);
         }
         let mut changes = Changes::default();
         let mut effects = Vec::with_capacity(entries.len());
@@ -162,12 +162,12 @@ impl Scenario {
         let Extended { entries, is_new, states, changes, effects, from } = extended;
         let timeline = &mut self.timeline;
         let mut new = Vec::new();
-        let mut place = 0;
+        let mut index = 0;
         for (is_new, count) in is_new.into_iter().zip(&effects) {
             if is_new {
-                new.extend_from_slice(&changes.effects[place..place + count]);
+                new.extend_from_slice(&changes.effects[index..index + count]);
             }
-            place += count;
+            index += count;
         }
         timeline.built += changes.built as u64;
         timeline.entries.truncate(from);

@@ -46,9 +46,9 @@ impl Scenario {
     #[must_use]
     pub fn with_shifted_starts(&self, seed: Seed, most: Duration) -> Self {
         let mut shifted = self.clone();
-        for place in 0..shifted.flows.len() {
+        for index in 0..shifted.flows.len() {
             // Control connections come after the flows they control, and return flows after both.
-            let of = match shifted.flows[place].transport {
+            let of = match shifted.flows[index].transport {
                 Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),
                 Transport::Tcp(model) => match model.application {
                     Application::Control { of } => Some(of),
@@ -60,11 +60,11 @@ impl Scenario {
             let shift = if let Some(of) = of {
                 shifted.flows[of].start.saturating_sub(self.flows[of].start)
             } else {
-                let stream = format!("flow/{}/shift", self.flows[place].name);
+                let stream = format!("flow/{}/shift", self.flows[index].name);
                 let share = Random::stream(seed, &stream).unit();
                 Duration::from_picos((most.as_picos() as f64 * share) as u64)
             };
-            let flow = &mut shifted.flows[place];
+            let flow = &mut shifted.flows[index];
             flow.start += shift;
         }
         shifted

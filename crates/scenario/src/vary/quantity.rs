@@ -89,6 +89,6 @@ fn decimal(value: f64) -> String {
 }
 
 /// Rounds to so many significant digits.
-pub(super) fn digits(value: f64, places: usize) -> f64 {
-    if value == 0.0 { 0.0 } else { format!("{value:.*e}", places - 1).parse().unwrap_or(value) }
+pub(super) fn digits(value: f64, figures: usize) -> f64 {
+    if value == 0.0 { 0.0 } else { format!("{value:.*e}", figures - 1).parse().unwrap_or(value) }
 }

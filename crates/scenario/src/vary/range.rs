@@ -128,8 +128,8 @@ impl Range {
                 }
                 let last = (*count - 1) as f64;
                 let at = |index: usize| from * libm::pow(to / from, index as f64 / last);
-                let rounded = |places| {
-                    let inner = (1..*count - 1).map(|index| digits(at(index), places));
+                let rounded = |figures| {
+                    let inner = (1..*count - 1).map(|index| digits(at(index), figures));
                     let all = core::iter::once(from).chain(inner).chain([to]);
                     all.map(|value| Quantity::write(low.unit, value)).collect::<Vec<_>>()
                 };

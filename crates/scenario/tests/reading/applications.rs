@@ -25,12 +25,12 @@ fn with(keys: &str) -> String {
 
 /// Expects exactly one problem, at this line and column, with this message and help.
 #[track_caller]
-fn expect(text: &str, place: (usize, usize), message: &str, help: &str) {
+fn expect(text: &str, position: (usize, usize), message: &str, help: &str) {
     let problems = problems(text);
     let shown = rendered(&problems);
     assert_eq!(problems.len(), 1, "{shown}");
     let problem = problems.iter().next().expect("one");
-    assert_eq!(problem.position(), Some(place), "{shown}");
+    assert_eq!(problem.position(), Some(position), "{shown}");
     assert!(problem.message().contains(message), "`{message}` in:\n{shown}");
     assert!(problem.help_text().is_some_and(|text| text.contains(help)), "`{help}` in:\n{shown}");
 }
@@ -40,7 +40,7 @@ fn listed_files_make_a_group() {
     let read = scenario(&with("files = \"sizes.txt\"\nstart = \"1s\""));
     let names: Vec<&str> = read.flows.iter().map(|flow| flow.name.as_str()).collect();
     assert_eq!(names, ["f/1", "f/2", "f/1/return", "f/2/return"]);
-    let sent = |place: usize| match read.flows[place].transport {
+    let sent = |index: usize| match read.flows[index].transport {
         Transport::Tcp(model) => model.application,
         _ => panic!("not TCP"),
     };
@@ -72,8 +72,8 @@ fn ftp_has_a_control_connection_of_its_own() {
     let read = scenario(&with(&format!("bytes = \"1MB\"\nftp = {{}}\n{queues}")));
     let port = read.port("a->b").expect("the port");
     let text = format!("{:?}", read.ports[port].tree);
-    for place in 0..4 {
-        assert!(text.contains(&format!("FlowId({place})")), "{text}");
+    for index in 0..4 {
+        assert!(text.contains(&format!("FlowId({index})")), "{text}");
     }
 }
 

@@ -70,8 +70,8 @@ fn every_discipline_has_its_alternative_and_its_reference() {
         ["oneOf"];
     let references = references();
     assert_eq!(references.iter().map(|reference| reference.kind).collect::<Vec<_>>(), KINDS);
-    for (place, reference) in references.iter().enumerate() {
-        let alternative = &alternatives[place];
+    for (index, reference) in references.iter().enumerate() {
+        let alternative = &alternatives[index];
         assert_eq!(alternative["properties"]["kind"]["const"], json!(reference.kind));
         for parameter in &reference.parameters {
             assert!(!parameter.doc.is_empty(), "`{}` of `{}` has no docs", parameter.name, reference.kind);

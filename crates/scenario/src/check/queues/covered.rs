@@ -71,10 +71,10 @@ impl Checker<'_> {
                 "this rule of `{}` never matches: {who} {verb} all its packets before it",
                 entry.name
             );
-            let mut problem = Problem::new(entry.place().element("match", index), message);
+            let mut problem = Problem::new(entry.location().element("match", index), message);
             for by in by.iter().take(MOST_NAMED) {
                 let (other, index, _) = order[*by];
-                problem = problem.see(entries[other].place().element("match", index), "tried before it");
+                problem = problem.see(entries[other].location().element("match", index), "tried before it");
             }
             self.warn(problem.help("leave it out, or have it tried first: by a lower `preference`, or by the order of `children`"));
             self.mark_member("queue", entry.name, noted);

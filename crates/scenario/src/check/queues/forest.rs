@@ -29,18 +29,18 @@ impl Checker<'_> {
         for index in 0..entries.len() {
             let noted = self.problems.len();
             let Some(table) =
-                read_valid_table::<QueueTable>(entries[index].place(), &keys, &mut self.problems)
+                read_valid_table::<QueueTable>(entries[index].location(), &keys, &mut self.problems)
             else {
                 if self.problems.len() == noted {
-                    self.note_misspelt_kind(entries[index].place());
+                    self.note_misspelt_kind(entries[index].location());
                 }
                 complete = false;
                 continue;
             };
-            let kind = self.kind(&table.kind, entries[index].place());
+            let kind = self.kind(&table.kind, entries[index].location());
             let mut children = Vec::new();
             for (nth, child) in table.children.iter().enumerate() {
-                let span = entries[index].place().element("children", nth);
+                let span = entries[index].location().element("children", nth);
                 let Some(&child_index) = names.get(child.as_str()) else {
                     let problem = self.no_such("queue", child, span, names.keys().copied());
                     self.note(problem);
@@ -71,24 +71,24 @@ impl Checker<'_> {
         self.find_owners(entries, complete);
         for (index, children) in written {
             if let Some(kind) = &entries[index].kind {
-                self.check_arity(kind, children, entries[index].place());
+                self.check_arity(kind, children, entries[index].location());
             }
         }
         complete
     }
 
     /// Notes that the key `kind` is misspelt: without its kind, no other check knows the keys of a queue.
-    fn note_misspelt_kind(&mut self, place: TableLocation<'_, '_>) {
-        let mut keys = place.table.keys();
+    fn note_misspelt_kind(&mut self, location: TableLocation<'_, '_>) {
+        let mut keys = location.table.keys();
         let misspelt = keys.find(|key| nearest(key.get_ref(), ["kind"]).is_some());
-        let (span, name) = misspelt.map_or((place.header.clone(), ""), |key| (key.span(), key.get_ref()));
-        let problem = Problem::new(span, format!("{} has no key `{}`", place.what, shorten(name)));
+        let (span, name) = misspelt.map_or((location.header.clone(), ""), |key| (key.span(), key.get_ref()));
+        let problem = Problem::new(span, format!("{} has no key `{}`", location.what, shorten(name)));
         self.note(problem.help("did you mean `kind`?"));
     }
 
     /// Returns the properties of `kind`. Those of an inner class depend on its owner: see
     /// [`find_owners`](Self::find_owners).
-    fn kind(&mut self, kind: &str, place: TableLocation<'_, '_>) -> Option<Kind> {
+    fn kind(&mut self, kind: &str, location: TableLocation<'_, '_>) -> Option<Kind> {
         if kind == class::KIND {
             let none = self.cache.table_keys.of::<NoShare>();
             let (name, arity) = (class::KIND, Arity::Classes);
@@ -105,7 +105,7 @@ impl Checker<'_> {
         if found.is_none() {
             let known = KINDS.iter().copied().chain([class::KIND]);
             let problem =
-                Problem::new(place.value("kind"), format!("there is no discipline `{}`", shorten(kind)));
+                Problem::new(location.value("kind"), format!("there is no discipline `{}`", shorten(kind)));
             self.note(match nearest(kind, known.clone()) {
                 Some(near) => problem.help(format!("did you mean `{near}`? `lockgate list` shows them all")),
                 None => problem.help_if(one_of(known)),
@@ -138,7 +138,7 @@ impl Checker<'_> {
                 Some(Some(_)) | None => {
                     let owners: Vec<&str> = kinds_that(|arity| arity == Arity::Classes).collect();
                     let problem = Problem::new(
-                        entries[index].place().value("kind"),
+                        entries[index].location().value("kind"),
                         "no discipline above this queue owns classes",
                     );
                     self.note(problem.help(format!(
@@ -152,8 +152,8 @@ impl Checker<'_> {
         }
     }
 
-    fn check_arity(&mut self, kind: &Kind, written: usize, place: TableLocation<'_, '_>) {
-        let span = place.value("children");
+    fn check_arity(&mut self, kind: &Kind, written: usize, location: TableLocation<'_, '_>) {
+        let span = location.value("children");
         match kind.arity {
             Arity::None if written > 0 => {
                 let parents: Vec<&str> = kinds_that(Arity::needs_children).collect();

@@ -26,13 +26,13 @@ impl Checker<'_> {
         let Some(kind) = &entry.kind else { return };
         let parent = entry.parent.map(|parent| &entries[parent]);
         let parent_kind = parent.and_then(|parent| parent.kind.as_ref());
-        let place = entry.place();
+        let location = entry.location();
         let own = self.cache.table_keys.of::<QueueTable>();
         let no_share = Arc::new(TableKeys::default());
         let share = parent_kind.map_or(&no_share, |kind| &kind.share);
         // Keys can be unknown only if the parent's kind is known: its share may have them.
         let judged = if parent.is_none() { complete } else { parent_kind.is_some() };
-        for (key, _) in place.entries() {
+        for (key, _) in location.entries() {
             let name: &str = key.get_ref();
             let known = own.has(name) || OWN_KEYS.contains(&name) || kind.config.has(name) || share.has(name);
             if !known && judged {
@@ -52,14 +52,14 @@ impl Checker<'_> {
                 self.note(problem.help_if(replaced.map(|(_, help)| (*help).to_owned())));
             }
         }
-        let config = self.parameters_of_kind(kind, place);
+        let config = self.parameters_of_kind(kind, location);
         let share = if let Some(parent) = parent_kind {
-            self.share(kind, parent, place)
+            self.share(kind, parent, location)
         } else {
-            if judged && place.has("share") {
+            if judged && location.has("share") {
                 let problem = Problem::new(
-                    place.key("share"),
-                    format!("{} has no parent to share anything of", place.what),
+                    location.key("share"),
+                    format!("{} has no parent to share anything of", location.what),
                 );
                 self.note(problem.help("leave `share` out"));
             }
@@ -69,22 +69,22 @@ impl Checker<'_> {
         entries[index].share = share;
     }
 
-    fn parameters_of_kind(&mut self, kind: &Kind, place: TableLocation<'_, '_>) -> Option<toml::Table> {
+    fn parameters_of_kind(&mut self, kind: &Kind, location: TableLocation<'_, '_>) -> Option<toml::Table> {
         // A class has no parameters of its own: unknown keys were noted above.
-        let sound = disciplines::visit(kind.name, ReadConfig(place, &kind.config, &mut self.problems))
+        let sound = disciplines::visit(kind.name, ReadConfig(location, &kind.config, &mut self.problems))
             .unwrap_or(kind.name == class::KIND);
-        sound.then(|| plain(place.only(&kind.config), place, &mut self.problems)).flatten()
+        sound.then(|| plain(location.only(&kind.config), location, &mut self.problems)).flatten()
     }
 
     /// Reads the share, with the parent's type.
-    fn share(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, '_>) -> Option<toml::Table> {
+    fn share(&mut self, kind: &Kind, parent: &Kind, location: TableLocation<'_, '_>) -> Option<toml::Table> {
         let noted = self.problems.len();
-        let table = self.shared(kind, parent, place);
+        let table = self.shared(kind, parent, location);
         if self.problems.len() != noted {
             return None;
         }
-        let what = format!("{}, a child of `{}`,", place.what, parent.owner);
-        let shared = TableLocation { what: &what, table: &table, header: place.header };
+        let what = format!("{}, a child of `{}`,", location.what, parent.owner);
+        let shared = TableLocation { what: &what, table: &table, header: location.header };
         let sound = disciplines::visit(parent.owner, ReadShare(shared, &parent.share, &mut self.problems))
             .unwrap_or(false);
         sound.then(|| plain(table.clone(), shared, &mut self.problems)).flatten()
@@ -92,15 +92,15 @@ impl Checker<'_> {
 
     /// Collects the share: the parent's keys beside the child's own, and those under `share`. A key that
     /// both have belongs to the child if it is beside.
-    fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, 'i>) -> DeTable<'i> {
+    fn shared<'i>(&mut self, kind: &Kind, parent: &Kind, location: TableLocation<'_, 'i>) -> DeTable<'i> {
         let mut table = DeTable::new();
-        for (key, value) in place.entries() {
+        for (key, value) in location.entries() {
             let name: &str = key.get_ref();
             if parent.share.has(name) && !kind.config.has(name) {
                 table.insert(key.clone(), value.clone());
             }
         }
-        match place.table.get("share").map(|share| (share.span(), share.get_ref())) {
+        match location.table.get("share").map(|share| (share.span(), share.get_ref())) {
             None => {}
             Some((_, DeValue::Table(inner))) => self.shared_apart(parent, inner, &mut table),
             Some((span, _)) => {
@@ -111,32 +111,38 @@ impl Checker<'_> {
         let both = |key: &&Key| kind.config.has(&key.name) && !table.contains_key(key.name.as_str());
         for Key { name, .. } in parent.share.required().filter(both) {
             let [own, above] = [kind.name, parent.name];
-            let problem = if place.has(name) {
+            let problem = if location.has(name) {
                 let wrong = format!("this `{name}` is `{own}`'s own: its parent `{above}` needs one too");
-                Problem::new(place.key(name), wrong)
+                Problem::new(location.key(name), wrong)
             } else {
-                let wrong = format!("{} needs `{name}` for its parent `{above}`", place.what);
-                Problem::new(place.header.clone(), wrong)
+                let wrong = format!("{} needs `{name}` for its parent `{above}`", location.what);
+                Problem::new(location.header.clone(), wrong)
             };
             let help = format!("both have a `{name}`: write the parent's as `share = {{ {name} = … }}`");
             self.note(problem.help(help));
         }
-        self.warn_shared(kind, parent, place, &table);
+        self.warn_shared(kind, parent, location, &table);
         table
     }
 
     /// Warns of keys beside the child's own that the user may have meant for the parent. They are the
     /// child's: one value cannot serve both, and the parent takes its default.
-    fn warn_shared(&mut self, kind: &Kind, parent: &Kind, place: TableLocation<'_, '_>, table: &DeTable<'_>) {
+    fn warn_shared(
+        &mut self,
+        kind: &Kind,
+        parent: &Kind,
+        location: TableLocation<'_, '_>,
+        table: &DeTable<'_>,
+    ) {
         let required = |name: &str| parent.share.required().any(|key| key.name == name);
         for name in parent.share.names().filter(|name| kind.config.has(name) && !required(name)) {
-            if place.has(name) && !table.contains_key(name) {
+            if location.has(name) && !table.contains_key(name) {
                 let [own, above] = [kind.name, parent.owner];
                 let wrong = format!(
                     "this `{name}` is `{own}`'s own: its parent `{above}` has one too, and takes its default"
                 );
                 let help = format!("say the parent's as well: `share = {{ {name} = … }}`");
-                self.warn(Problem::new(place.key(name), wrong).help(help));
+                self.warn(Problem::new(location.key(name), wrong).help(help));
             }
         }
     }
@@ -164,13 +170,13 @@ impl Checker<'_> {
 /// Converts a checked table to one without positions.
 fn plain(
     table: DeTable<'_>,
-    place: TableLocation<'_, '_>,
+    location: TableLocation<'_, '_>,
     problems: &mut Vec<Problem>,
 ) -> Option<toml::Table> {
-    let whole = Spanned::new(place.header.clone(), DeValue::Table(table));
+    let whole = Spanned::new(location.header.clone(), DeValue::Table(table));
     toml::Table::deserialize(ValueDeserializer::from(whole))
         .map_err(|error| {
-            let span = error.span().unwrap_or_else(|| place.header.clone());
+            let span = error.span().unwrap_or_else(|| location.header.clone());
             problems.push(
                 Problem::new(span, "a number too large for the file")
                     .help("it is at most 9223372036854775807"),
@@ -239,8 +245,8 @@ mod tests {
         };
         let files: BTreeMap<String, Arc<[u8]>> = BTreeMap::new();
         let mut checker = Checker::new(&files, &[], crate::MEMORY);
-        let place = TableLocation { what: "the queue `q`", table: root.get_ref(), header: &header };
-        let table = checker.shared(&kind, &parent, place);
+        let location = TableLocation { what: "the queue `q`", table: root.get_ref(), header: &header };
+        let table = checker.shared(&kind, &parent, location);
         let values = table.iter().filter_map(|(_, value)| value.get_ref().as_str().map(ToOwned::to_owned));
         (
             values.collect(),

@@ -54,7 +54,7 @@ impl<'t> Circuits<'t> {
         }
     }
 
-    fn place(&self, column: &str) -> Option<usize> {
+    fn index(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|known| known == column)
     }
 
@@ -97,7 +97,7 @@ impl<'t> Circuits<'t> {
     /// Returns why a least rate is above the greatest, if it is.
     fn reversed(&self, values: &[String]) -> Option<String> {
         let rate = |name: &str| {
-            let column = self.place(name)?;
+            let column = self.index(name)?;
             Some((column, values[column].parse::<Rate>().ok()?))
         };
         [("download_min", "download_max"), ("upload_min", "upload_max")].into_iter().find_map(|(min, max)| {
@@ -113,7 +113,7 @@ impl<'t> Circuits<'t> {
     /// address or prefix stays with the circuit that has it first. `last` is the line at which the row ends.
     pub(super) fn add(&mut self, mut row: Row, last: usize) {
         let of = name(self.columns, &row.values);
-        let id = self.place("circuit_id").map(|id| row.values[id].clone()).filter(|id| !id.is_empty());
+        let id = self.index("circuit_id").map(|id| row.values[id].clone()).filter(|id| !id.is_empty());
         let known = id.as_ref().and_then(|id| self.by_id.get(id).copied());
         let circuit = known.unwrap_or(self.rows.len());
         let (mut own, mut why) = (Vec::new(), None);
@@ -196,7 +196,7 @@ impl<'t> Circuits<'t> {
     /// Joins a row with those of its circuit.
     fn join(&mut self, circuit: usize, id: Option<String>, row: Row) {
         let is_new = circuit == self.rows.len();
-        let of_devices = OF_DEVICES.iter().filter_map(|name| self.place(name)).collect::<Vec<_>>();
+        let of_devices = OF_DEVICES.iter().filter_map(|name| self.index(name)).collect::<Vec<_>>();
         let mut joined = Vec::new();
         for column in of_devices {
             for part in parts(&row.values[column]) {
@@ -303,8 +303,8 @@ fn shown(prefix: IpNet) -> String {
 
 /// Returns the circuit of a row, for a message: `, circuit 87`; empty if the table names no circuits.
 pub(super) fn name(columns: &[String], values: &[String]) -> String {
-    let place = columns.iter().position(|column| column == "circuit_id");
-    let id = place.and_then(|place| values.get(place)).filter(|id| !id.is_empty());
+    let index = columns.iter().position(|column| column == "circuit_id");
+    let id = index.and_then(|index| values.get(index)).filter(|id| !id.is_empty());
     id.map_or_else(String::new, |id| format!(", circuit `{}`", shorten(id)))
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Records<'t> {
 
 /// Place within a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum State {
     Start,
     Plain,
     Quoted,
@@ -58,7 +58,7 @@ impl<'t> Records<'t> {
     fn record(&mut self) -> Record {
         let mut record =
             Record { line: self.line, last: self.line, values: Vec::new(), count: 0, is_broken: false };
-        let (mut value, mut place) = (String::new(), Place::Start);
+        let (mut value, mut state) = (String::new(), State::Start);
         let mut letters = self.rest.char_indices().peekable();
         // Ends of the row, and of its first line.
         let (mut end, mut first_line) = (None, None);
@@ -67,37 +67,37 @@ impl<'t> Records<'t> {
             let is_end = letter == '\n' || (letter == '\r' && next != Some('\n'));
             if is_end {
                 first_line.get_or_insert(at + 1);
-                record.last += usize::from(place == Place::Quoted);
+                record.last += usize::from(state == State::Quoted);
             }
-            match (place, letter) {
-                (Place::Quoted, '"') if next == Some('"') => {
+            match (state, letter) {
+                (State::Quoted, '"') if next == Some('"') => {
                     letters.next();
                     value.push('"');
                 }
-                (Place::Quoted, '"') => place = Place::Closed,
-                (Place::Quoted, _) => value.push(letter),
+                (State::Quoted, '"') => state = State::Closed,
+                (State::Quoted, _) => value.push(letter),
                 (_, ',') => {
                     record.add(&mut value, self.most);
-                    place = Place::Start;
+                    state = State::Start;
                 }
                 _ if is_end => {
                     end = Some(at + 1);
                     break;
                 }
-                (Place::Start, '"') => place = Place::Quoted,
-                (Place::Start | Place::Closed, space) if space.is_whitespace() => {}
-                (Place::Closed, _) => {
+                (State::Start, '"') => state = State::Quoted,
+                (State::Start | State::Closed, space) if space.is_whitespace() => {}
+                (State::Closed, _) => {
                     record.is_broken = true;
                     break;
                 }
-                (Place::Start | Place::Plain, _) => {
+                (State::Start | State::Plain, _) => {
                     value.push(letter);
-                    place = Place::Plain;
+                    state = State::Plain;
                 }
             }
         }
         record.add(&mut value, self.most);
-        record.is_broken |= end.is_none() && place == Place::Quoted;
+        record.is_broken |= end.is_none() && state == State::Quoted;
         let end = if record.is_broken { next_line(self.rest, first_line) } else { end };
         self.advance(end.unwrap_or(self.rest.len()));
         record

@@ -50,7 +50,7 @@ impl Site {
     }
 }
 
-/// Sites found so far, and the place in the text.
+/// Sites found so far, and the position in the text.
 struct Found<'t> {
     /// Text from the last key on.
     rest: &'t str,
