@@ -128,9 +128,9 @@ fn checked(text: &str) -> Result<(), Problems> {
     let read = lockgate_scenario::read(text, "imported", &no_files, &[]);
     let Err(found) = read else { return Ok(()) };
     let problems = found.iter().map(|problem| {
-        let place = problem.position().and_then(|(line, _)| text.lines().nth(line.saturating_sub(1)));
-        let place = place.map_or_else(String::new, |line| format!(", in `{}`", line.trim()));
-        let found = Problem::new(Position::default(), format!("{}{place}", problem.message()));
+        let line = problem.position().and_then(|(line, _)| text.lines().nth(line.saturating_sub(1)));
+        let line = line.map_or_else(String::new, |line| format!(", in `{}`", line.trim()));
+        let found = Problem::new(Position::default(), format!("{}{line}", problem.message()));
         match problem.help_text() {
             Some(help) => found.help(help),
             None => found,

@@ -50,8 +50,8 @@ pub struct Language {
     pub class: Option<&'static [Word]>,
     /// Classes of a discipline.
     pub(crate) classes: Classes,
-    /// Place where the kernel lets it stand.
-    pub(crate) place: Place,
+    /// Attachment that the kernel allows it.
+    pub(crate) attachment: Attachment,
     /// Kind of scenarios that it becomes; `None` for those that hold no queue of a scenario: they are the
     /// device's, or part of the line behind it.
     pub(crate) scenario: Option<&'static str>,
@@ -84,9 +84,9 @@ pub(crate) enum Classes {
     Any,
 }
 
-/// Place where the kernel lets a discipline stand.
+/// Point at which the kernel lets a discipline be attached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Attachment {
     Anywhere,
     Root,
     /// Beside the root: it only holds filters for what arrives or leaves.
@@ -100,7 +100,7 @@ impl Language {
             qdisc,
             class: None,
             classes: Classes::None,
-            place: Place::Anywhere,
+            attachment: Attachment::Anywhere,
             scenario: Some(name),
             is_fixed: false,
             keeps_settings: false,
@@ -127,11 +127,11 @@ impl Language {
     }
 
     const fn hook(self) -> Self {
-        Self { place: Place::Hook, ..self.device() }
+        Self { attachment: Attachment::Hook, ..self.device() }
     }
 
     const fn at_root(self) -> Self {
-        Self { place: Place::Root, ..self }
+        Self { attachment: Attachment::Root, ..self }
     }
 
     const fn fixed(self) -> Self {
@@ -318,7 +318,7 @@ impl Kind {
 
     /// Returns true if it only holds filters for what arrives or leaves.
     pub fn is_hook(self) -> bool {
-        self.language().place == Place::Hook
+        self.language().attachment == Attachment::Hook
     }
 
     /// Returns true if the kernel lets no discipline stand in it.

@@ -225,7 +225,7 @@ fn qdisc(
     while let Some((word, after)) = rest.split_first() {
         match (word.value, after) {
             ("dev", [name, more @ ..]) => (device, rest) = (name.value.to_owned(), more),
-            ("parent", [place, more @ ..]) => (parent, rest) = (Some(*place), more),
+            ("parent", [word, more @ ..]) => (parent, rest) = (Some(*word), more),
             ("refcnt", [_, more @ ..]) => rest = more,
             ("root", _) => (is_root, rest) = (true, after),
             ("offloaded" | "[Unknown", _) => rest = after,
@@ -246,7 +246,7 @@ fn qdisc(
     let mut writer = Writer::new(entry, "qdisc");
     writer.add(&["dev", &device]);
     if !["ingress", "clsact"].contains(&kind.value) {
-        add_place(&mut writer, parent, &device, multiqueue)?;
+        add_parent(&mut writer, parent, &device, multiqueue)?;
     }
     if handle.value != "0:" {
         writer.add(&["handle"]);
@@ -267,25 +267,25 @@ fn qdisc(
     Ok(writer.words)
 }
 
-/// Writes the place of a discipline; the first transmit queue of a device is imported as the root.
-fn add_place(
+/// Writes the parent of a discipline; the first transmit queue of a device is imported as the root.
+fn add_parent(
     writer: &mut Writer,
     parent: Option<Located<&str>>,
     device: &str,
     multiqueue: &[Multiqueue],
 ) -> Result<(), &'static str> {
-    let Some(place) = parent else {
+    let Some(parent) = parent else {
         writer.add(&["root"]);
         return Ok(());
     };
-    let above = place.value.split_once(':').map(|(major, _)| major);
+    let above = parent.value.split_once(':').map(|(major, _)| major);
     let whole = multiqueue.iter().find(|of| of.device == device && Some(of.major.as_str()) == above);
     match whole.map(|of| of.is_whole) {
         Some(true) => return Err("it is a part of the root's, which is imported as one"),
-        Some(false) if place.value.ends_with(":1") => writer.add(&["root"]),
-        None if !place.value.starts_with(':') => {
+        Some(false) if parent.value.ends_with(":1") => writer.add(&["root"]),
+        None if !parent.value.starts_with(':') => {
             writer.add(&["parent"]);
-            writer.copy(place);
+            writer.copy(parent);
         }
         _ => return Err(FURTHER_QUEUE),
     }
@@ -303,7 +303,7 @@ fn class(entry: &Entry<'_>, device: &str) -> Result<Vec<Located<String>>, &'stat
     while let Some((word, after)) = rest.split_first() {
         match (word.value, after) {
             ("dev", [name, more @ ..]) => (device, rest) = (name.value.to_owned(), more),
-            ("parent", [place, more @ ..]) => (parent, rest) = (Some(*place), more),
+            ("parent", [word, more @ ..]) => (parent, rest) = (Some(*word), more),
             ("leaf", [_, more @ ..]) => rest = more,
             ("root", _) => rest = after,
             _ => break,
@@ -315,9 +315,9 @@ fn class(entry: &Entry<'_>, device: &str) -> Result<Vec<Located<String>>, &'stat
     }
     let mut writer = Writer::new(entry, "class");
     writer.add(&["dev", &device]);
-    if let Some(place) = parent {
+    if let Some(parent) = parent {
         writer.add(&["parent"]);
-        writer.copy(place);
+        writer.copy(parent);
     }
     writer.add(&["classid"]);
     writer.copy(*id);
@@ -333,7 +333,7 @@ struct FilterParts<'a> {
     handle: Option<&'a str>,
     divisor: Option<&'a str>,
     /// Table and bucket.
-    place: Option<(&'a str, &'a str)>,
+    bucket: Option<(&'a str, &'a str)>,
     link: Option<&'a str>,
     class: Option<&'a str>,
 }
@@ -347,7 +347,7 @@ fn filter(entry: &Entry<'_>, device: &str) -> Result<Vec<Located<String>>, &'sta
     while let Some((word, after)) = rest.split_first() {
         match (word.value, after) {
             ("dev", [name, more @ ..]) => (device, rest) = (name.value.to_owned(), more),
-            ("parent", [place, more @ ..]) => (parent, rest) = (Some(place.value), more),
+            ("parent", [word, more @ ..]) => (parent, rest) = (Some(word.value), more),
             ("protocol" | "pref", [value, more @ ..]) => {
                 before.extend([*word, *value]);
                 rest = more;
@@ -360,7 +360,7 @@ fn filter(entry: &Entry<'_>, device: &str) -> Result<Vec<Located<String>>, &'sta
     writer.add(&["dev", &device]);
     match parent {
         Some(word @ ("root" | "ingress" | "egress")) => writer.add(&[word]),
-        Some(place) => writer.add(&["parent", place]),
+        Some(parent) => writer.add(&["parent", parent]),
         // `tc filter show dev DEV` of the root leaves it out.
         None => writer.add(&["root"]),
     }
@@ -401,7 +401,7 @@ fn filter_parts<'a>(words: &[Located<&'a str>]) -> FilterParts<'a> {
             "fh" | "handle" => (parts.handle, length) = (value, 2),
             "ht" if after.len() > 1 => {
                 if after[1].value == "bkt" {
-                    parts.place = value.zip(after.get(2).map(|word| word.value));
+                    parts.bucket = value.zip(after.get(2).map(|word| word.value));
                     length = 4;
                 } else if after[1].value == "divisor" {
                     parts.divisor = after.get(2).map(|word| word.value);
@@ -441,7 +441,7 @@ fn u32_words(
         return Err("it is the head of a list of filters");
     }
     writer.add(&["u32"]);
-    if let Some((table, bucket)) = parts.place {
+    if let Some((table, bucket)) = parts.bucket {
         let is_root = table.len() == 3 && table.starts_with('8');
         if !is_root {
             writer.add(&["ht", &format!("{table}:{bucket}:")]);

@@ -328,8 +328,8 @@ fn transmit_queues_are_imported_as_one() {
     assert_eq!(queues(&one), queues(&same));
     assert!(one.contains("are left out") || one.contains("imported as one"), "{one}");
     // A `mq` has no settings of its own: those of its first part are those of all.
-    for (root, places) in [("mq 0: root", [":2", ":1"]), ("mq 8001: root", ["8001:2", "8001:1"])] {
-        let [second, first] = places;
+    for (root, parents) in [("mq 0: root", [":2", ":1"]), ("mq 8001: root", ["8001:2", "8001:1"])] {
+        let [second, first] = parents;
         let shown = format!(
             "qdisc {root} \nqdisc fq_codel 0: parent {second} limit 1p \nqdisc fq_codel 0: parent {first} limit 2000p flows 64 \n"
         );

@@ -75,7 +75,7 @@ impl Maker {
     }
 
     /// Adds a discipline with classes.
-    fn classful(&mut self, place: &str, depth: u32) {
+    fn classful(&mut self, parent: &str, depth: u32) {
         self.major += 1;
         let own = if depth == 0 { 1 } else { self.major + 0x100 };
         let kind = self.pick(&["htb", "htb", "hfsc", "drr", "qfq", "prio", "ets"]);
@@ -92,7 +92,7 @@ impl Maker {
             ),
             _ => String::new(),
         };
-        let _ = writeln!(self.text, "qdisc add dev eth0 {place} handle {own:x}: {kind}{settings}");
+        let _ = writeln!(self.text, "qdisc add dev eth0 {parent} handle {own:x}: {kind}{settings}");
         let is_banded = ["prio", "ets"].contains(&kind);
         let parent = if ["htb", "hfsc"].contains(&kind) && self.random.below(2) == 0 {
             let share = if kind == "htb" { "rate 50mbit" } else { "ls m2 50mbit ul m2 50mbit" };

@@ -1,4 +1,4 @@
-//! Disciplines at their places, and all below them.
+//! Disciplines below their parents, and all below them.
 
 use lockgate_scenario::tree::Queue;
 
@@ -31,7 +31,7 @@ fn kind_of(queue: &Queue) -> Result<Kind, String> {
 }
 
 impl<'a> Writer<'a> {
-    /// Adds a discipline at a place, and all below it.
+    /// Adds a discipline below its parent, and all below it.
     pub(super) fn qdisc(&mut self, queue: &'a Queue, parent: Option<Handle>, stab: Option<Stab>) {
         if let Some(shaped) = self.direct(queue) {
             return self.qdisc(shaped, parent, stab);
@@ -57,12 +57,12 @@ impl<'a> Writer<'a> {
             ));
         }
         words.extend(self.classification(queue, kind, handle, &children));
-        let place = parent.map_or_else(|| "root".to_owned(), |parent| format!("parent {parent}"));
+        let parent_words = parent.map_or_else(|| "root".to_owned(), |parent| format!("parent {parent}"));
         let table = stab.map_or_else(String::new, |stab| format!("{stab} "));
         let words: String = words.iter().flat_map(|word| [" ", word]).collect();
         // It has a discipline for each transmit queue, and takes no handle.
         let handle_of = if kind == Kind::CakeMq { String::new() } else { format!(" handle {handle}") };
-        self.line(format!("tc qdisc add dev {} {place}{handle_of} {table}{kind}{words}", self.name));
+        self.line(format!("tc qdisc add dev {} {parent_words}{handle_of} {table}{kind}{words}", self.name));
         self.below(queue, kind, handle);
     }
 

@@ -207,11 +207,11 @@ fn unused(object: &Object, commands: &Commands) -> String {
             "what arrives there is neither queued nor metered".to_owned()
         }
         Object::Qdisc(qdisc) => {
-            let place = qdisc.parent.as_deref();
-            let below = commands.classes().find(|class| Some(&*class.parent) == place);
-            match (below, place) {
-                (Some(_), Some(place)) => {
-                    format!("the kernel removes it when the class `{place}` gets others below it")
+            let parent = qdisc.parent.as_deref();
+            let below = commands.classes().find(|class| Some(&*class.parent) == parent);
+            match (below, parent) {
+                (Some(_), Some(parent)) => {
+                    format!("the kernel removes it when the class `{parent}` gets others below it")
                 }
                 _ => "no packet comes to it".to_owned(),
             }

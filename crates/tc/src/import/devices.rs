@@ -168,7 +168,7 @@ pub fn import_devices(commands: &Commands, options: &Options) -> Result<Devices,
     Ok(Devices { ports, meters, left_out, words })
 }
 
-/// Returns the faults in the structure of every device's commands: objects without a place, and filters to
+/// Returns the faults in the structure of every device's commands: objects without a parent, and filters to
 /// other disciplines.
 pub(crate) fn faults(commands: &Commands) -> Vec<Problem> {
     let mut names: Vec<&str> = commands.0.iter().map(|command| command.device.as_str()).collect();

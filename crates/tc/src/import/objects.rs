@@ -120,9 +120,9 @@ impl<'a> Objects<'a> {
         self.qdiscs.iter().copied().find(|qdisc| qdisc.handle.as_deref() == Some(&handle))
     }
 
-    /// Returns the discipline attached to this place, if there is one.
-    pub(super) fn attached(&self, place: Handle) -> Option<&'a Qdisc> {
-        self.qdiscs.iter().copied().find(|qdisc| qdisc.parent.as_deref() == Some(&place))
+    /// Returns the discipline attached to this parent, if there is one.
+    pub(super) fn attached(&self, parent: Handle) -> Option<&'a Qdisc> {
+        self.qdiscs.iter().copied().find(|qdisc| qdisc.parent.as_deref() == Some(&parent))
     }
 
     /// Checks that all commands set up the same device, and that none changes an object that is there
@@ -214,23 +214,23 @@ impl<'a> Objects<'a> {
             }
             seen.push(*handle);
         }
-        let mut places = vec![];
+        let mut parents = vec![];
         for qdisc in &self.qdiscs {
-            let Some(place) = qdisc.parent else { continue };
-            let owner = self.kind(place.owner());
-            let is_class = || self.classes.iter().any(|class| *class.id == *place);
+            let Some(parent) = qdisc.parent else { continue };
+            let owner = self.kind(parent.owner());
+            let is_class = || self.classes.iter().any(|class| *class.id == *parent);
             if owner.is_none_or(|kind| kind.has_explicit_classes() && !is_class()) {
-                problems.push(absent(&format!("a `{}`", *qdisc.kind), *place, place.at));
+                problems.push(absent(&format!("a `{}`", *qdisc.kind), *parent, parent.at));
             } else if let Some(leaf) = owner.filter(|owner| owner.is_leaf()) {
-                let message = format!("a `{}` cannot stand in `{}`, a `{leaf}`", *qdisc.kind, place.owner());
+                let message = format!("a `{}` cannot stand in `{}`, a `{leaf}`", *qdisc.kind, parent.owner());
                 let help =
                     format!("`{leaf}` takes no other discipline: leave one out, or write one in its place");
-                problems.push(Problem::new(place.at, message).help(help));
-            } else if places.contains(&*place) {
-                let problem = Problem::new(place.at, format!("two disciplines stand in `{}`", *place));
+                problems.push(Problem::new(parent.at, message).help(help));
+            } else if parents.contains(&*parent) {
+                let problem = Problem::new(parent.at, format!("two disciplines stand in `{}`", *parent));
                 problems.push(problem.help("leave one out, or write `replace` instead of `add`"));
             }
-            places.push(*place);
+            parents.push(*parent);
         }
     }
 
@@ -447,12 +447,12 @@ impl<'a> Tables<'a> {
     }
 }
 
-fn absent(what: &str, place: Handle, at: Position) -> Problem {
-    let command = if place.minor == 0 {
-        format!("tc qdisc add ... handle {place} ...")
+fn absent(what: &str, parent: Handle, at: Position) -> Problem {
+    let command = if parent.minor == 0 {
+        format!("tc qdisc add ... handle {parent} ...")
     } else {
-        format!("tc class add ... classid {place} ...")
+        format!("tc class add ... classid {parent} ...")
     };
-    Problem::new(at, format!("{what} stands in `{place}`, which is not there"))
+    Problem::new(at, format!("{what} stands in `{parent}`, which is not there"))
         .help(format!("set it up on a line before: `{command}`; or name a `parent` that is there"))
 }

@@ -419,9 +419,9 @@ fn edit_bytes(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Re
     let mut is_any = false;
     while cursor.skip("munge") {
         is_any = true;
-        let place = cursor.next().ok_or_else(|| missing(word))?;
-        let field = cursor.next().ok_or_else(|| missing(place))?;
-        let is_known = match place.value {
+        let word_at = cursor.next().ok_or_else(|| missing(word))?;
+        let field = cursor.next().ok_or_else(|| missing(word_at))?;
+        let is_known = match word_at.value {
             "ip" => {
                 ["src", "dst", "tos", "dsfield", "ttl", "protocol", "ihl", "nofrag", "firstfrag", "ce", "df"]
                     .contains(&field.value)
@@ -430,7 +430,7 @@ fn edit_bytes(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Re
             _ => false,
         };
         if !is_known {
-            return Err(parser(field.at, format!("`munge {} {}` of `pedit` is not known", *place, *field)));
+            return Err(parser(field.at, format!("`munge {} {}` of `pedit` is not known", *word_at, *field)));
         }
         while cursor.peek().is_some_and(|next| {
             !is_action(next) && next != "munge" && next != "action" && next != "flowid" && next != "classid"

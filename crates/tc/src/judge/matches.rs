@@ -107,7 +107,7 @@ fn masked(cursor: &mut Cursor<'_, '_>, word: Located<&str>, bits: u32) -> Result
 }
 
 /// Reads `at OFFSET`, if it stands there; the offset must be a multiple of the size.
-fn place(cursor: &mut Cursor<'_, '_>, word: Located<&str>, size: i64) -> Result<(), Refusal> {
+fn at_offset(cursor: &mut Cursor<'_, '_>, word: Located<&str>, size: i64) -> Result<(), Refusal> {
     if !cursor.skip("at") {
         return Ok(());
     }
@@ -131,7 +131,7 @@ pub(super) fn selector(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Resu
         "u8" | "u16" | "u32" => {
             let bits: u32 = first[1..].parse().unwrap_or(8);
             masked(cursor, first, bits)?;
-            place(cursor, first, i64::from(bits / 8))
+            at_offset(cursor, first, i64::from(bits / 8))
         }
         "ip" | "ip6" => {
             let field = cursor.next().ok_or_else(|| missing(first))?;
@@ -160,7 +160,7 @@ fn header(cursor: &mut Cursor<'_, '_>, first: Located<&str>, field: Located<&str
             let text = cursor.next().ok_or_else(|| missing(field))?;
             if is_address(text.value, is_six) {
                 // An offset that is not that of the field is none of its own words.
-                return place(cursor, first, 4);
+                return at_offset(cursor, first, 4);
             }
             let version = if is_six { "IPv6" } else { "IPv4" };
             Err(parser(text.at, format!("`{}` is not an address or a prefix of {version}", *text)))

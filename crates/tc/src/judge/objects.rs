@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{Effect, Refusal, Request, Verb, kernel, limits};
 use crate::handle::Handle;
-use crate::language::{Classes, Language, Place};
+use crate::language::{Attachment, Classes, Language};
 use crate::position::Position;
 
 use chains::Chains;
@@ -117,7 +117,7 @@ impl Qdisc {
     }
 
     /// Returns the key under which the discipline below a class is kept.
-    fn place(&self, minor: u16) -> u16 {
+    fn position(&self, minor: u16) -> u16 {
         if self.kind_of_classes() == Classes::One { 1 } else { minor }
     }
 
@@ -144,7 +144,7 @@ impl Device {
         Some(major(id)).filter(|key| self.qdiscs.contains_key(key))
     }
 
-    /// Returns the discipline at a place, if a command made it.
+    /// Returns the discipline below a parent, if a command made it.
     fn at_place(&self, parent: u32, at: Position) -> Result<Option<u32>, Refusal> {
         if parent == ROOT {
             return Ok(self.root);
@@ -156,7 +156,7 @@ impl Device {
             ))
         })?;
         let owner = &self.qdiscs[&owner];
-        Ok(owner.below.get(&owner.place(minor(parent))).copied())
+        Ok(owner.below.get(&owner.position(minor(parent))).copied())
     }
 
     /// Adds, replaces or changes a discipline.
@@ -167,10 +167,10 @@ impl Device {
         if is_hook {
             return self.hook(request);
         }
-        let place = if let Some(kind) = kind { kind.at } else { *at };
+        let position = if let Some(kind) = kind { kind.at } else { *at };
         let found = if *parent == 0 {
             if *handle == 0 {
-                return Err(kernel(place, "a discipline is at the `root`, or has a `parent`"));
+                return Err(kernel(position, "a discipline is at the `root`, or has a `parent`"));
             }
             self.find(*handle)
         } else {
@@ -187,21 +187,21 @@ impl Device {
                 }
                 there => {
                     if there.is_some() && !matches!(verb, Verb::Replace | Verb::Link) {
-                        return Err(kernel(place, "another discipline is at this place")
+                        return Err(kernel(position, "another discipline is at this place")
                             .help("delete it first, or write `replace` instead of `add`"));
                     }
                     match self.find(*handle).filter(|_| *handle != 0) {
                         None => return self.create(request, false),
                         Some(_) if *verb == Verb::Add => {
                             return Err(kernel(
-                                place,
+                                position,
                                 format!("the handle `{}` is another discipline's", written(*handle)),
                             )
                             .help("write another number before the colon"));
                         }
                         Some(_) => {
                             return Err(kernel(
-                                place,
+                                position,
                                 format!(
                                     "the discipline `{}` stands elsewhere, and cannot move",
                                     written(*handle)
@@ -213,24 +213,24 @@ impl Device {
             }
         };
         match found {
-            Some(key) => self.change_qdisc(key, request, place),
-            None => Err(kernel(place, "there is no such discipline to change")),
+            Some(key) => self.change_qdisc(key, request, position),
+            None => Err(kernel(position, "there is no such discipline to change")),
         }
     }
 
-    fn change_qdisc(&mut self, key: u32, request: &Request, place: Position) -> Result<(), Refusal> {
+    fn change_qdisc(&mut self, key: u32, request: &Request, position: Position) -> Result<(), Refusal> {
         let Request { verb, kind, .. } = request;
         if *verb == Verb::Add {
-            return Err(kernel(place, "a discipline is there already")
+            return Err(kernel(position, "a discipline is there already")
                 .help("delete it first, or write `replace` instead of `add`"));
         }
         let old = &self.qdiscs[&key];
         if kind.as_ref().is_some_and(|kind| kind.value != old.kind) {
-            return Err(kernel(place, format!("the discipline there is a `{}`", old.kind))
+            return Err(kernel(position, format!("the discipline there is a `{}`", old.kind))
                 .help("the kind of a discipline cannot change: give the new one another handle"));
         }
         if kind.is_some() && Language::of(&old.kind).is_some_and(|language| language.is_fixed) {
-            return Err(kernel(place, format!("a `{}` cannot be changed once it is there", old.kind))
+            return Err(kernel(position, format!("a `{}` cannot be changed once it is there", old.kind))
                 .help("delete it first: `tc qdisc del dev DEV root`"));
         }
         limits::check(request, false, true)?;
@@ -259,10 +259,10 @@ impl Device {
             return Err(refusal.maybe(crate::position::Located::new(kind.as_str(), kind.at)));
         };
         let is_below = *parent != ROOT;
-        if is_below && language.place == Place::Root {
+        if is_below && language.attachment == Attachment::Root {
             return Err(kernel(kind.at, format!("`{}` stands at the root only", kind.value)));
         }
-        if language.place == Place::Hook {
+        if language.attachment == Attachment::Hook {
             return Err(kernel(kind.at, format!("`{}` is a hook, not a queue", kind.value)));
         }
         if let Some(at) = request.stab.filter(|_| is_below) {
@@ -281,7 +281,7 @@ impl Device {
             return Err(kernel(offload, "`offload` of `htb` needs the root"));
         }
         if is_below {
-            self.check_place(*parent, kind.at)?;
+            self.check_parent(*parent, kind.at)?;
         }
         let key = if *handle == 0 {
             self.unnamed += 1;
@@ -300,7 +300,7 @@ impl Device {
     }
 
     /// Checks that a discipline may stand in a class.
-    fn check_place(&self, parent: u32, at: Position) -> Result<(), Refusal> {
+    fn check_parent(&self, parent: u32, at: Position) -> Result<(), Refusal> {
         let Some(owner) = self.find(parent).map(|key| &self.qdiscs[&key]) else { return Ok(()) };
         if !owner.has_class(minor(parent)) {
             let message = if owner.has_own_classes() {
@@ -320,15 +320,16 @@ impl Device {
         Ok(())
     }
 
-    /// Puts a discipline at its place; what was there is gone.
+    /// Puts a discipline below its parent; what was there is gone.
     fn graft(&mut self, key: u32, request: &Request) -> Result<(), Refusal> {
-        let place = if request.parent == ROOT {
+        let position = if request.parent == ROOT {
             None
         } else {
-            self.check_place(request.parent, request.at)?;
-            self.find(request.parent).map(|owner| (owner, self.qdiscs[&owner].place(minor(request.parent))))
+            self.check_parent(request.parent, request.at)?;
+            self.find(request.parent)
+                .map(|owner| (owner, self.qdiscs[&owner].position(minor(request.parent))))
         };
-        let old = match place {
+        let old = match position {
             None => self.root.replace(key),
             Some((owner, minor)) => {
                 self.qdiscs.get_mut(&owner).and_then(|owner| owner.below.insert(minor, key))
@@ -338,7 +339,7 @@ impl Device {
             self.forget(old);
         }
         if let Some(qdisc) = self.qdiscs.get_mut(&key) {
-            qdisc.parent = place;
+            qdisc.parent = position;
         }
         Ok(())
     }
@@ -352,24 +353,24 @@ impl Device {
     }
 
     fn hook(&mut self, request: &Request) -> Result<(), Refusal> {
-        let place = request.kind.as_ref().map_or(request.at, |kind| kind.at);
+        let position = request.kind.as_ref().map_or(request.at, |kind| kind.at);
         let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
         match (&self.hook, request.verb) {
             (Some(there), Verb::Add) => {
                 let message = format!("a `{there}` is there already");
-                Err(kernel(place, message).help("delete it first, or leave the line out"))
+                Err(kernel(position, message).help("delete it first, or leave the line out"))
             }
             (Some(there), _) if there == kind => Ok(()),
             (Some(there), _) => {
-                Err(kernel(place, format!("a `{there}` is there already")).help("delete it first"))
+                Err(kernel(position, format!("a `{there}` is there already")).help("delete it first"))
             }
             (None, verb) if verb.creates() && ["ingress", "clsact"].contains(&kind) => {
                 self.hook = Some(kind.to_owned());
                 self.is_touched = true;
                 Ok(())
             }
-            (None, verb) if verb.creates() => Err(kernel(place, format!("`{kind}` is no hook"))),
-            _ => Err(kernel(place, "there is no discipline to change")),
+            (None, verb) if verb.creates() => Err(kernel(position, format!("`{kind}` is no hook"))),
+            _ => Err(kernel(position, "there is no discipline to change")),
         }
     }
 
@@ -416,11 +417,11 @@ impl Device {
     /// Does a command on a class.
     pub(super) fn class(&mut self, request: &Request) -> Result<(), Refusal> {
         let Request { verb, at, parent, handle, kind, .. } = request;
-        let place = kind.as_ref().map_or(*at, |kind| kind.at);
+        let position = kind.as_ref().map_or(*at, |kind| kind.at);
         let own = major(*handle);
         let of = if *parent == ROOT { 0 } else { major(*parent) };
         if own != 0 && of != 0 && own != of {
-            return Err(kernel(place, "class and parent are of two disciplines")
+            return Err(kernel(position, "class and parent are of two disciplines")
                 .help("a class has the number before the colon of its parent"));
         }
         let owner = match [own, of].into_iter().find(|major| *major != 0) {
@@ -430,7 +431,7 @@ impl Device {
         let Some(key) = owner.filter(|key| self.qdiscs.contains_key(key)) else {
             let what = owner.map_or_else(|| "of this class".to_owned(), |key| format!("`{key:x}:`"));
             return Err(
-                kernel(place, format!("there is no discipline {what}")).help("set it up on a line before")
+                kernel(position, format!("there is no discipline {what}")).help("set it up on a line before")
             );
         };
         let id = minor(*handle);
@@ -442,27 +443,27 @@ impl Device {
         }
         match (is_there, verb) {
             (true, Verb::Add) => {
-                return Err(kernel(place, format!("the class `{}` is there already", written(*handle)))
+                return Err(kernel(position, format!("the class `{}` is there already", written(*handle)))
                     .help("write another number, or `replace` instead of `add`"));
             }
             (false, verb) if !verb.creates() => {
                 return Err(
-                    kernel(place, "there is no such class to change").help("write `add` or `replace`")
+                    kernel(position, "there is no such class to change").help("write `add` or `replace`")
                 );
             }
             _ => {}
         }
         if *handle == 0 && !is_there && qdisc.kind == "htb" {
-            return Err(kernel(place, "a class has a `classid`"));
+            return Err(kernel(position, "a class has a `classid`"));
         }
         // Bands of `ets` are there with it, and have a quantum that can change.
         if !(qdisc.has_own_classes() || qdisc.kind == "ets" && is_there) {
             return Err(kernel(
-                place,
+                position,
                 format!("the discipline is a `{}`: its classes are not set by commands", qdisc.kind),
             ));
         }
-        let Some(kind) = kind else { return Err(kernel(place, "a class has a kind")) };
+        let Some(kind) = kind else { return Err(kernel(position, "a class has a kind")) };
         // The kernel does not compare the kinds: it reads the words as its own, and these happen to fit.
         let fits = qdisc.kind == "drr" || qdisc.kind == "hfsc" && kind.value == "htb";
         if kind.value != qdisc.kind && !fits {
@@ -472,7 +473,11 @@ impl Device {
             ));
         }
         limits::check(request, true, is_there)?;
-        if is_there { self.change_class(key, id, up, place) } else { self.add_class(key, id, up, place) }
+        if is_there {
+            self.change_class(key, id, up, position)
+        } else {
+            self.add_class(key, id, up, position)
+        }
     }
 
     fn change_class(&self, key: u32, id: u16, up: Option<u16>, at: Position) -> Result<(), Refusal> {

@@ -66,7 +66,7 @@ nested! {
         target_us: u32 = 13,
         /// Interval, in microseconds.
         interval_us: u32 = 14,
-        /// Flows that found another place in their set.
+        /// Flows that found another slot in their set.
         way_indirect_hits: u32 = 15 count,
         /// Flows that were new in their set.
         way_misses: u32 = 16 count,

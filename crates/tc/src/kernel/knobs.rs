@@ -24,9 +24,9 @@ enum Form {
     Micros,
 }
 
-/// Place of a value.
+/// Slot of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Slot {
     /// Attribute of the options.
     Attribute(u16),
     /// Field of the structure in this attribute of the options, at this byte.
@@ -40,14 +40,14 @@ struct Entry {
     kind: &'static str,
     is_class: bool,
     key: &'static str,
-    place: Place,
+    slot: Slot,
     form: Form,
     /// Byte of the time that the burst takes at this rate.
     burst: Option<usize>,
 }
 
-const fn entry(kind: &'static str, key: &'static str, place: Place, form: Form) -> Entry {
-    Entry { kind, is_class: false, key, place, form, burst: None }
+const fn entry(kind: &'static str, key: &'static str, slot: Slot, form: Form) -> Entry {
+    Entry { kind, is_class: false, key, slot, form, burst: None }
 }
 
 /// Rates are the last four bytes of `struct tc_ratespec`.
@@ -58,32 +58,32 @@ const ENTRIES: &[Entry] = &[
     Entry {
         is_class: true,
         burst: Some(2 * RateSpec::LENGTH),
-        ..entry("htb", "rate", Place::Field(1, RATE), Form::Rate { wide: 6 })
+        ..entry("htb", "rate", Slot::Field(1, RATE), Form::Rate { wide: 6 })
     },
     Entry {
         is_class: true,
         burst: Some(2 * RateSpec::LENGTH + 4),
-        ..entry("htb", "ceil", Place::Field(1, RateSpec::LENGTH + RATE), Form::Rate { wide: 7 })
+        ..entry("htb", "ceil", Slot::Field(1, RateSpec::LENGTH + RATE), Form::Rate { wide: 7 })
     },
     Entry {
         burst: Some(2 * RateSpec::LENGTH + 4),
-        ..entry("tbf", "rate", Place::Field(1, RATE), Form::Rate { wide: 4 })
+        ..entry("tbf", "rate", Slot::Field(1, RATE), Form::Rate { wide: 4 })
     },
-    entry("tbf", "limit", Place::Field(1, 2 * RateSpec::LENGTH), Form::Bytes),
-    entry("pfifo", "limit", Place::Options, Form::Packets),
-    entry("pfifo_head_drop", "limit", Place::Options, Form::Packets),
-    entry("bfifo", "limit", Place::Options, Form::Bytes),
-    entry("codel", "target", Place::Attribute(1), Form::Micros),
-    entry("codel", "limit", Place::Attribute(2), Form::Packets),
-    entry("codel", "interval", Place::Attribute(3), Form::Micros),
-    entry("fq_codel", "target", Place::Attribute(1), Form::Micros),
-    entry("fq_codel", "limit", Place::Attribute(2), Form::Packets),
-    entry("fq_codel", "interval", Place::Attribute(3), Form::Micros),
-    entry("fq_codel", "quantum", Place::Attribute(6), Form::Bytes),
-    entry("pie", "target", Place::Attribute(1), Form::Micros),
-    entry("pie", "limit", Place::Attribute(2), Form::Packets),
-    entry("cake", "bandwidth", Place::Attribute(2), Form::Rate64),
-    entry("cake", "rtt", Place::Attribute(7), Form::Micros),
+    entry("tbf", "limit", Slot::Field(1, 2 * RateSpec::LENGTH), Form::Bytes),
+    entry("pfifo", "limit", Slot::Options, Form::Packets),
+    entry("pfifo_head_drop", "limit", Slot::Options, Form::Packets),
+    entry("bfifo", "limit", Slot::Options, Form::Bytes),
+    entry("codel", "target", Slot::Attribute(1), Form::Micros),
+    entry("codel", "limit", Slot::Attribute(2), Form::Packets),
+    entry("codel", "interval", Slot::Attribute(3), Form::Micros),
+    entry("fq_codel", "target", Slot::Attribute(1), Form::Micros),
+    entry("fq_codel", "limit", Slot::Attribute(2), Form::Packets),
+    entry("fq_codel", "interval", Slot::Attribute(3), Form::Micros),
+    entry("fq_codel", "quantum", Slot::Attribute(6), Form::Bytes),
+    entry("pie", "target", Slot::Attribute(1), Form::Micros),
+    entry("pie", "limit", Slot::Attribute(2), Form::Packets),
+    entry("cake", "bandwidth", Slot::Attribute(2), Form::Rate64),
+    entry("cake", "rtt", Slot::Attribute(7), Form::Micros),
 ];
 
 /// Value of a queue that can be changed.
@@ -172,10 +172,10 @@ impl Entry {
     /// Returns the value in force.
     fn read(&self, options: &[u8]) -> Option<u64> {
         let narrow = |bytes: &[u8]| u32::read(bytes).map(u64::from);
-        let field = match self.place {
-            Place::Attribute(kind) => find(options, kind)?,
-            Place::Field(kind, at) => find(options, kind)?.get(at..)?,
-            Place::Options => options,
+        let field = match self.slot {
+            Slot::Attribute(kind) => find(options, kind)?,
+            Slot::Field(kind, at) => find(options, kind)?.get(at..)?,
+            Slot::Options => options,
         };
         match self.form {
             Form::Rate64 => u64::read(field),
@@ -188,13 +188,13 @@ impl Entry {
     fn write(&self, options: &[u8], number: u64) -> Option<Vec<u8>> {
         let narrow = u32::try_from(number).unwrap_or(u32::MAX).to_ne_bytes();
         let mut out = Vec::new();
-        match self.place {
-            Place::Options => out.extend(narrow),
-            Place::Attribute(kind) if self.form == Form::Rate64 => {
+        match self.slot {
+            Slot::Options => out.extend(narrow),
+            Slot::Attribute(kind) if self.form == Form::Rate64 => {
                 add(&mut out, kind, |out| out.extend(number.to_ne_bytes()));
             }
-            Place::Attribute(kind) => add(&mut out, kind, |out| out.extend(narrow)),
-            Place::Field(kind, at) => {
+            Slot::Attribute(kind) => add(&mut out, kind, |out| out.extend(narrow)),
+            Slot::Field(kind, at) => {
                 let before = self.read(options)?;
                 let mut parms = find(options, kind)?.to_vec();
                 parms.get_mut(at..at + 4)?.copy_from_slice(&narrow);

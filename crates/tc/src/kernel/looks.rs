@@ -182,8 +182,8 @@ fn suffix(queue: &KernelQueue) -> &'static str {
 fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> PortSample {
     let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
     let mut sent_bps = 0.0;
-    // Of each queue of the tree: its place among the samples, which have tins besides, and its rate.
-    let (mut places, mut sent) = (Vec::with_capacity(tree.queues.len()), Vec::new());
+    // Of each queue of the tree: its index among the samples, which have tins besides, and its rate.
+    let (mut slots, mut sent) = (Vec::with_capacity(tree.queues.len()), Vec::new());
     for (position, Branch { queue, above, .. }) in tree.queues.iter().enumerate() {
         let parent = above.and_then(|above| states.get(above)).map(|above| above.index);
         let Some(state) = states.get_mut(position) else { continue };
@@ -201,7 +201,7 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
         if parent.is_none() {
             sent_bps += sample.sent_bps;
         }
-        places.push(queues.len());
+        slots.push(queues.len());
         sent.push(sample.sent_bps);
         queues.push(sample);
         if let OwnStatistics::Cake(cake) = &queue.statistics.own {
@@ -215,9 +215,9 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
             }
         }
     }
-    for (index, place) in places.into_iter().enumerate() {
+    for (index, slot) in slots.into_iter().enumerate() {
         if let Some(reason) = tree.reason(index, &sent) {
-            queues[place].why = reason.to_string();
+            queues[slot].why = reason.to_string();
         }
     }
     PortSample {

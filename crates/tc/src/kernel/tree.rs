@@ -105,10 +105,10 @@ fn ordered(queues: &[KernelQueue]) -> Vec<(usize, Option<usize>, usize)> {
             if !known.insert(index) {
                 continue;
             }
-            let place = order.len();
+            let slot = order.len();
             order.push((index, above, depth));
             let children = below.get(&Some(index)).map_or(&[][..], Vec::as_slice);
-            waiting.extend(children.iter().rev().map(|child| (*child, Some(place), depth + 1)));
+            waiting.extend(children.iter().rev().map(|child| (*child, Some(slot), depth + 1)));
         }
     }
     order

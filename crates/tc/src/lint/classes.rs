@@ -114,7 +114,7 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
         Some(Value::Number(r2q)) if *r2q > 0 => *r2q,
         _ => 10,
     };
-    let place = at(&class.settings, "quantum", class.id.at);
+    let position = at(&class.settings, "quantum", class.id.at);
     let computed = rate.as_bits() / 8 / r2q;
     // Zero is no quantum: the kernel computes one.
     if let Some(Value::Size(Bytes(quantum @ 1..))) = value_of(&class.settings, "quantum") {
@@ -126,7 +126,7 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
             );
             findings.warn(
                 "quantum-under-mtu",
-                place,
+                position,
                 message,
                 format!("give it at least {}", machine.mtu + 14),
             );
@@ -142,7 +142,7 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
             );
             findings.warn(
                 "quantum-too-large",
-                place,
+                position,
                 message,
                 "give quanta in the proportions that are meant, the smallest of one packet",
             );
@@ -185,7 +185,7 @@ fn default(device: &Device<'_>, qdisc: &Qdisc, findings: &mut Findings) {
     };
     match value_of(&qdisc.settings, "default") {
         Some(Value::Minor(minor)) if *minor > 0 => {
-            let place = at(&qdisc.settings, "default", qdisc.kind.at);
+            let position = at(&qdisc.settings, "default", qdisc.kind.at);
             let id = Handle { minor: *minor, ..handle };
             if !own(*minor) {
                 let decimal = format!("{minor:x}").parse::<u16>().ok().filter(|decimal| own(*decimal));
@@ -196,12 +196,12 @@ fn default(device: &Device<'_>, qdisc: &Qdisc, findings: &mut Findings) {
                 let message = format!(
                     "`default {minor:x}`: there is no class `{id}`; packets that no filter takes {fate}"
                 );
-                findings.warn("default-absent", place, message, help);
+                findings.warn("default-absent", position, message, help);
             } else if children(device, id).next().is_some() {
                 let message = format!(
                     "`default {minor:x}`: the class `{id}` has classes below it; packets that no filter takes {fate}"
                 );
-                findings.warn("default-inner", place, message, "name a class without others below it");
+                findings.warn("default-inner", position, message, "name a class without others below it");
             }
         }
         _ => {

@@ -149,7 +149,7 @@ fn red(qdisc: &Qdisc, findings: &mut Findings) {
         Some(Value::Packets(count)) => Some(*count),
         _ => None,
     };
-    let place = |name: &str| -> Position {
+    let position = |name: &str| -> Position {
         qdisc
             .settings
             .iter()
@@ -163,7 +163,7 @@ fn red(qdisc: &Qdisc, findings: &mut Findings) {
         let message = format!(
             "`max {max}` of `{kind}` is never reached: the queue is full at `limit {limit}`, and drops all"
         );
-        findings.warn("red-limit", place("max"), message, "give `limit` several times `max`");
+        findings.warn("red-limit", position("max"), message, "give `limit` several times `max`");
     }
     if let (Some(min), Some(max)) = (size("min"), size("max"))
         && min >= max
@@ -173,7 +173,7 @@ fn red(qdisc: &Qdisc, findings: &mut Findings) {
         findings.add(
             Severity::Error,
             "red-thresholds",
-            place("min"),
+            position("min"),
             message,
             "give `max` two to three times `min`",
         );

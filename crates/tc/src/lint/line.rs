@@ -59,12 +59,14 @@ fn rate(device: &Device<'_>, netem: &Qdisc) -> Option<Rate> {
         })
     };
     let own = of(&netem.settings, &["rate"]);
-    let place = netem.parent.as_deref();
-    let class = device.classes.iter().find(|class| Some(&*class.id) == place);
+    let parent = netem.parent.as_deref();
+    let class = device.classes.iter().find(|class| Some(&*class.id) == parent);
     let handle = netem.handle.as_deref();
     let beside = device.qdiscs.iter().find(|other| {
-        let is_above =
-            other.handle.as_deref().is_some_and(|above| place.is_some_and(|place| place.owner() == *above));
+        let is_above = other
+            .handle
+            .as_deref()
+            .is_some_and(|above| parent.is_some_and(|parent| parent.owner() == *above));
         let is_below = other.parent.as_deref().is_some_and(|above| handle == Some(&above.owner()));
         is_above || is_below
     });

@@ -105,10 +105,10 @@ impl Builder<'_> {
             bands.push(queue);
         }
         let classes = objects.classes.iter().map(|class| class.id);
-        let places = objects.qdiscs.iter().filter_map(|qdisc| qdisc.parent);
-        let is_absent = |place: Handle| place.owner() == handle && !classification.has(place);
-        if let Some(place) = classes.chain(places).find(|place| is_absent(**place)) {
-            return Err(Problem::new(place.at, format!("`{}` is not a band of `{handle}`", *place)));
+        let parents = objects.qdiscs.iter().filter_map(|qdisc| qdisc.parent);
+        let is_absent = |parent: Handle| parent.owner() == handle && !classification.has(parent);
+        if let Some(parent) = classes.chain(parents).find(|parent| is_absent(**parent)) {
+            return Err(Problem::new(parent.at, format!("`{}` is not a band of `{handle}`", *parent)));
         }
         classification.check(&leaves(&bands))?;
         if objects.is_general {

@@ -33,7 +33,7 @@ impl<'a> Builder<'a> {
         flows: &[&Headers],
     ) -> Result<Queue, Problem> {
         let kind = *qdisc.kind;
-        self.check_place(qdisc, depth)?;
+        self.check_nesting(qdisc, depth)?;
         let reference = reference_of(qdisc)?;
         if kind == Kind::CakeMq {
             self.left_out.push(
@@ -79,7 +79,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Checks that a scenario can have a discipline at its place.
-    fn check_place(&self, qdisc: &Qdisc, depth: usize) -> Result<(), Problem> {
+    fn check_nesting(&self, qdisc: &Qdisc, depth: usize) -> Result<(), Problem> {
         let kind = *qdisc.kind;
         let refuse = |why: String| Err(Problem::new(qdisc.kind.at, why));
         if depth > DEEPEST {

@@ -60,7 +60,7 @@ struct Chain {
 #[derive(Clone, Debug, Default)]
 pub(in crate::judge) struct Chains {
     /// By chain and preference.
-    places: BTreeMap<(u32, u32), Chain>,
+    chains: BTreeMap<(u32, u32), Chain>,
     /// Tables of `u32`: divisor, and true for the root of a preference.
     tables: BTreeMap<u32, (u32, bool)>,
     /// Handles of the filters of `u32`, of all preferences.
@@ -68,7 +68,7 @@ pub(in crate::judge) struct Chains {
 }
 
 impl Device {
-    /// Returns the filters of a place.
+    /// Returns the filters of a chain.
     fn chains(&mut self, parent: u32, at: Position) -> Result<&mut Chains, Refusal> {
         if parent >> 16 == 0xffff && parent != ROOT {
             let kind = self.hook.as_deref().unwrap_or_default();
@@ -160,14 +160,14 @@ impl Chains {
         if request.preference == 0 && !creates {
             return Err(kernel(at, "a filter is changed by its `prio`"));
         }
-        let place = (request.chain, self.rank(request));
+        let key = (request.chain, self.rank(request));
         let kind = request.kind.as_ref().map_or("", |kind| kind.value.as_str());
-        self.check_place(place, kind, request, at)?;
+        self.check_chain(key, kind, request, at)?;
         if kind.is_empty() {
             return Err(kernel(at, "a filter has a kind"));
         }
-        let is_new = !self.places.contains_key(&place);
-        let found = self.existing(place, request);
+        let is_new = !self.chains.contains_key(&key);
+        let found = self.existing(key, request);
         match (found, request.verb) {
             (Some(_), Verb::Add) => {
                 return Err(kernel(at, "a filter of this handle is there already")
@@ -181,9 +181,9 @@ impl Chains {
         if let Some((at, message)) = &request.refused {
             return Err(kernel(*at, message.clone()));
         }
-        let root = self.root_table(is_new, place);
-        let added = self.added(place, request, found, root, at)?;
-        let chain = self.places.entry(place).or_insert_with(|| Chain {
+        let root = self.root_table(is_new, key);
+        let added = self.added(key, request, found, root, at)?;
+        let chain = self.chains.entry(key).or_insert_with(|| Chain {
             kind: kind.to_owned(),
             protocol,
             handles: BTreeMap::new(),
@@ -214,7 +214,7 @@ impl Chains {
 
     /// Returns the preference of a filter: without its own, the one before all others.
     fn rank(&self, request: &Request) -> u32 {
-        let least = self.places.range((request.chain, 0)..=(request.chain, u32::MAX)).next();
+        let least = self.chains.range((request.chain, 0)..=(request.chain, u32::MAX)).next();
         match request.preference {
             0 => least.map_or(FIRST, |((_, least), _)| least.saturating_sub(1)),
             rank => rank,
@@ -222,15 +222,15 @@ impl Chains {
     }
 
     /// Checks that the filters of a preference have the protocol and the kind of another one.
-    fn check_place(
+    fn check_chain(
         &self,
-        place: (u32, u32),
+        key: (u32, u32),
         kind: &str,
         request: &Request,
         at: Position,
     ) -> Result<(), Refusal> {
-        let (protocol, rank) = (request.protocol.unwrap_or(ALL), place.1);
-        match self.places.get(&place).filter(|_| request.preference > 0) {
+        let (protocol, rank) = (request.protocol.unwrap_or(ALL), key.1);
+        match self.chains.get(&key).filter(|_| request.preference > 0) {
             Some(chain) if chain.protocol != protocol => {
                 let message =
                     format!("the filters of `prio {rank}` here are for another protocol: one `prio` has one");
@@ -252,8 +252,8 @@ impl Chains {
     }
 
     /// Returns the handle of the root table that a preference has or gets.
-    fn root_table(&self, is_new: bool, place: (u32, u32)) -> u32 {
-        if let Some(chain) = self.places.get(&place).filter(|_| !is_new) {
+    fn root_table(&self, is_new: bool, key: (u32, u32)) -> u32 {
+        if let Some(chain) = self.chains.get(&key).filter(|_| !is_new) {
             return chain.table;
         }
         let last = self.tables.range(0x800..0x1000).next_back();
@@ -261,8 +261,8 @@ impl Chains {
     }
 
     /// Returns the filter that a command names, if it is there.
-    fn existing(&self, place: (u32, u32), request: &Request) -> Option<u32> {
-        let chain = self.places.get(&place)?;
+    fn existing(&self, key: (u32, u32), request: &Request) -> Option<u32> {
+        let chain = self.chains.get(&key)?;
         let mut handle = request.handle;
         if chain.kind == "u32" && handle != 0 {
             let table = handle >> 20;
@@ -280,13 +280,13 @@ impl Chains {
     /// Returns the handle of the filter that is added or changed.
     fn added(
         &self,
-        place: (u32, u32),
+        key: (u32, u32),
         request: &Request,
         found: Option<u32>,
         root: u32,
         at: Position,
     ) -> Result<u32, Refusal> {
-        let chain = self.places.get(&place);
+        let chain = self.chains.get(&key);
         let last = || chain.and_then(|chain| chain.handles.last_key_value()).map_or(0, |(handle, _)| *handle);
         let free = || if request.handle > 0 { request.handle } else { last().saturating_add(1) };
         if let Some(found) = found {
@@ -338,7 +338,7 @@ impl Chains {
             return self.new_table(handle, at);
         }
         let wanted = table >> 20;
-        let mut place = root << 20;
+        let mut key = root << 20;
         if table & 0xfff0_0000 != 0 {
             let is_root = wanted == root || wanted == 0x800 && self.tables.is_empty();
             match self.tables.get(&wanted) {
@@ -352,14 +352,14 @@ impl Chains {
                 }
                 Some(_) => {}
             }
-            place = table & 0xffff_f000;
+            key = table & 0xffff_f000;
         }
         let node = handle & 0xfff;
         if handle != 0 {
-            if handle >> 20 != 0 && handle >> 20 != place >> 20 {
+            if handle >> 20 != 0 && handle >> 20 != key >> 20 {
                 return Err(kernel(at, "the filter's handle is of another hash table than its `ht`"));
             }
-            let whole = place | node;
+            let whole = key | node;
             if node != 0 && self.nodes.contains(&whole) {
                 return Err(kernel(at, "a filter of this handle is there already"));
             }
@@ -375,13 +375,13 @@ impl Chains {
             }
         }
         if node != 0 {
-            return Ok(place | node);
+            return Ok(key | node);
         }
-        let taken = self.nodes.range(place | 0x800..=place | 0xfff);
+        let taken = self.nodes.range(key | 0x800..=key | 0xfff);
         let free = taken.clone().next_back().map_or(0x800, |last| node_of(*last) + 1);
-        let is_free = |node: &u32| !self.nodes.contains(&(place | node));
+        let is_free = |node: &u32| !self.nodes.contains(&(key | node));
         let free = if free < 0x1000 { free } else { (0x800..0x1000).find(is_free).unwrap_or(0xfff) };
-        Ok(place | free)
+        Ok(key | free)
     }
 
     /// Returns the handle of a new hash table.
@@ -408,13 +408,13 @@ impl Chains {
             if request.protocol.is_some() || request.handle != 0 || request.kind.is_some() {
                 return Err(kernel(at, "filters are deleted by their `prio`, or all at once"));
             }
-            let all = core::mem::take(&mut self.places);
+            let all = core::mem::take(&mut self.chains);
             self.tables.clear();
             self.nodes.clear();
             return Ok(all.into_values().flat_map(|chain| chain.handles.into_values().flatten()).collect());
         }
-        let place = (request.chain, request.preference);
-        let Some(chain) = self.places.get(&place) else { return Err(kernel(at, NOTHING)) };
+        let key = (request.chain, request.preference);
+        let Some(chain) = self.chains.get(&key) else { return Err(kernel(at, NOTHING)) };
         if request.protocol.is_some_and(|protocol| protocol != chain.protocol) {
             return Err(kernel(at, "the filters of this `prio` are for another protocol"));
         }
@@ -422,23 +422,23 @@ impl Chains {
             return Err(kernel(at, format!("the filters of this `prio` are of kind `{}`", chain.kind)));
         }
         if request.handle == 0 {
-            let chain = self.places.remove(&place);
+            let chain = self.chains.remove(&key);
             let Some(chain) = chain else { return Ok(Vec::new()) };
             self.tables.remove(&chain.table);
             if chain.kind == "u32" {
                 self.nodes.retain(|node| !chain.handles.contains_key(node));
             }
-            if !self.places.values().any(|chain| chain.kind == "u32") {
+            if !self.chains.values().any(|chain| chain.kind == "u32") {
                 self.tables.clear();
             }
             return Ok(chain.handles.into_values().flatten().collect());
         }
-        let found = self.existing(place, request);
+        let found = self.existing(key, request);
         let Some(found) = found else { return Err(kernel(at, NOTHING)) };
         if chain.kind == "u32" && node_of(found) == 0 {
             let table = found >> 20;
             let is_used = self
-                .places
+                .chains
                 .values()
                 .any(|chain| chain.handles.keys().any(|handle| handle >> 20 == table && handle & 0xfff != 0));
             if is_used || table >= 0x800 {
@@ -446,12 +446,12 @@ impl Chains {
             }
             self.tables.remove(&table);
         }
-        let Some(chain) = self.places.get_mut(&place) else { return Ok(Vec::new()) };
+        let Some(chain) = self.chains.get_mut(&key) else { return Ok(Vec::new()) };
         let class = chain.handles.remove(&found).flatten();
         self.nodes.remove(&found);
         chain.keys.retain(|(handle, _)| *handle != found);
         if chain.handles.is_empty() && chain.kind != "u32" {
-            self.places.remove(&place);
+            self.chains.remove(&key);
         }
         Ok(class.into_iter().collect())
     }
