@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arrival::{Arrival, Line};
-use crate::disciplines::{Offer, Place, Visitor, least};
+use crate::disciplines::{Offer, Station, Visitor, least};
 use crate::exact::{Exact, positive, ratio, zero};
 use crate::network::{Bucket, Flow, Kind, Network};
 use crate::order::order;
@@ -173,13 +173,13 @@ type Passed = (usize, usize, Option<Arrival>);
 impl<'a> State<'a> {
     /// Analyses one server, records its bounds, and returns what its flows bring to their next servers.
     fn serve(&mut self, server: usize) -> Vec<Passed> {
-        let place = Place::new(self.network, server, self.visitors(server));
+        let station = Station::new(self.network, server, self.visitors(server));
         let mut outputs = Vec::new();
-        for node in place.leaves() {
-            let leaf = place.leaf(node);
-            let members = place.below(node);
-            let others = Others::new(&place, &members);
-            self.queues.push(place.queue_bound(node, &leaf, &members));
+        for node in station.leaves() {
+            let leaf = station.leaf(node);
+            let members = station.below(node);
+            let others = Others::new(&station, &members);
+            self.queues.push(station.queue_bound(node, &leaf, &members));
             for (visitor, delay) in members.iter().zip(&leaf.delays) {
                 let step = Step {
                     server,
@@ -191,9 +191,9 @@ impl<'a> State<'a> {
                     delay: delay.clone(),
                 };
                 self.steps[visitor.flow].push((visitor.index, step));
-                let left = place.left(&leaf, visitor, &members, others.as_ref(), delay);
+                let left = station.left(&leaf, visitor, &members, others.as_ref(), delay);
                 self.left[visitor.flow].push((visitor.index, left));
-                let output = place.output(&leaf, visitor, &members, delay, true);
+                let output = station.output(&leaf, visitor, &members, delay, true);
                 outputs.push((visitor.flow, visitor.index + 1, output));
             }
         }
@@ -203,13 +203,13 @@ impl<'a> State<'a> {
     /// Returns what the flows of a server on a cycle bring to their next servers, with bursts rounded up to
     /// whole bits.
     fn outputs(&self, server: usize) -> Vec<Passed> {
-        let place = Place::new(self.network, server, self.visitors(server));
+        let station = Station::new(self.network, server, self.visitors(server));
         let mut outputs = Vec::new();
-        for node in place.leaves() {
-            let leaf = place.leaf(node);
-            let members = place.below(node);
+        for node in station.leaves() {
+            let leaf = station.leaf(node);
+            let members = station.below(node);
             for (visitor, delay) in members.iter().zip(&leaf.delays) {
-                let output = place.output(&leaf, visitor, &members, delay, false);
+                let output = station.output(&leaf, visitor, &members, delay, false);
                 let output = output.map(|arrival| arrival.with_whole_bursts());
                 outputs.push((visitor.flow, visitor.index + 1, output));
             }
@@ -220,10 +220,10 @@ impl<'a> State<'a> {
     fn pass_on(&mut self, outputs: Vec<Passed>) -> bool {
         let mut has_changed = false;
         for (flow, index, arrival) in outputs {
-            if let Some(place) = self.arrivals[flow].get_mut(index)
-                && *place != arrival
+            if let Some(station) = self.arrivals[flow].get_mut(index)
+                && *station != arrival
             {
-                *place = arrival;
+                *station = arrival;
                 has_changed = true;
             }
         }
@@ -355,7 +355,7 @@ fn left_is_last(all: &[(usize, Left)], index: usize) -> bool {
     !all[index + 1..].iter().any(|(_, left)| matches!(left, Left::Service { .. }))
 }
 
-impl Place<'_> {
+impl Station<'_> {
     /// Analyses the queue `node`, which takes packets.
     fn leaf(&self, node: usize) -> Leaf {
         let mut leaf = self.bounded(node);

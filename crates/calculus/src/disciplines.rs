@@ -30,8 +30,8 @@ pub(crate) struct Visitor<'a> {
     pub(crate) from: Option<(usize, Exact)>,
 }
 
-/// One server with its visitors.
-pub(crate) struct Place<'a> {
+/// Station: one server with its visitors.
+pub(crate) struct Station<'a> {
     pub(crate) network: &'a Network,
     pub(crate) server: usize,
     pub(crate) visitors: Vec<Visitor<'a>>,
@@ -94,7 +94,7 @@ impl Rounds {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Station<'a> {
     pub(crate) fn new(network: &'a Network, server: usize, visitors: Vec<Visitor<'a>>) -> Self {
         let nodes = &network.servers[server].nodes;
         let mut below = vec![Vec::new(); nodes.len()];

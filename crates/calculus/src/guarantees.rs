@@ -17,7 +17,7 @@
 
 use crate::analysis::Leaf;
 use crate::arrival::Arrival;
-use crate::disciplines::{Offer, Place, Visitor};
+use crate::disciplines::{Offer, Station, Visitor};
 use crate::exact::{Exact, to_f64, zero};
 use crate::network::{Bucket, Kind, TokenClass, TwoRates};
 use crate::service::Service;
@@ -52,7 +52,7 @@ impl TwoRates {
     }
 }
 
-impl Place<'_> {
+impl Station<'_> {
     /// Returns why a discipline that counts bytes and idles is not bounded here.
     fn uneven(&self, is_root: bool, what: &str) -> Option<String> {
         if !is_root {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::arrival::Line;
-use crate::disciplines::{Place, Visitor};
+use crate::disciplines::{Station, Visitor};
 use crate::exact::{Exact, zero};
 use crate::network::Kind;
 
@@ -62,7 +62,7 @@ impl Group {
 
 /// Flows of a queue, by the lines from which they come.
 pub(crate) struct Others<'a> {
-    place: &'a Place<'a>,
+    station: &'a Station<'a>,
     groups: BTreeMap<Option<usize>, Group>,
 }
 
@@ -78,10 +78,10 @@ fn line_of(visitor: &Visitor<'_>) -> Option<usize> {
 
 impl<'a> Others<'a> {
     /// Sums up the members of a queue; `None` below a policer, which bounds them together.
-    pub(crate) fn new(place: &'a Place<'a>, members: &[&Visitor<'_>]) -> Option<Self> {
+    pub(crate) fn new(station: &'a Station<'a>, members: &[&Visitor<'_>]) -> Option<Self> {
         let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
         for visitor in members {
-            if matches!(place.kind(visitor.hop.node), Kind::Policer(_)) {
+            if matches!(station.kind(visitor.hop.node), Kind::Policer(_)) {
                 return None;
             }
             let group = groups.entry(line_of(visitor)).or_default();
@@ -96,7 +96,7 @@ impl<'a> Others<'a> {
                 None => group.unknown += 1,
             }
         }
-        Some(Self { place, groups })
+        Some(Self { station, groups })
     }
 
     /// Returns the last line of all but `visitor`; `None` without bound.
@@ -122,6 +122,6 @@ impl<'a> Others<'a> {
     fn carried(&self, from: usize, group: &Group, own: Option<&Visitor<'_>>) -> Option<Line> {
         let longest = group.longest.without(own.map(|own| &own.hop.longest))?;
         let factor = group.factor.without(own.and_then(|own| own.from.as_ref()).map(|from| &from.1))?;
-        Some(self.place.line_of_server(from, factor, longest))
+        Some(self.station.line_of_server(from, factor, longest))
     }
 }

@@ -195,16 +195,16 @@ fn change(genome: &mut [Gene], dice: &mut Dice) {
     let index = dice.below(count) as usize;
     let start = genome[dice.below(count) as usize].first().map_or(0, |burst| burst.pause);
     let gene = &mut genome[index];
-    let place = dice.below(gene.len() as u64) as usize;
+    let slot = dice.below(gene.len() as u64) as usize;
     let is_long = gene.len() > 1;
-    match (dice.below(8), gene.get_mut(place)) {
+    match (dice.below(8), gene.get_mut(slot)) {
         (0, Some(burst)) => burst.pause = burst.pause.saturating_add(dice.time()),
         (1, Some(burst)) => burst.pause = burst.pause.saturating_sub(dice.time()),
         (2, Some(burst)) => burst.packets = 1 + dice.below(64) as u32,
         (3, Some(burst)) => burst.length = dice.below(256) as u8,
         (4, Some(burst)) => burst.packets = MOST_PACKETS as u32,
-        (5, _) => gene.insert(place, burst(dice.time(), 1 + dice.below(64) as u32, 255)),
-        (6, Some(_)) if is_long => drop(gene.remove(place)),
+        (5, _) => gene.insert(slot, burst(dice.time(), 1 + dice.below(64) as u32, 255)),
+        (6, Some(_)) if is_long => drop(gene.remove(slot)),
         (_, Some(_)) => gene[0].pause = start + dice.below(3),
         (_, None) => {}
     }

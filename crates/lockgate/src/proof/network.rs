@@ -28,9 +28,9 @@ pub(super) struct Model {
     pub(super) envelopes: Vec<Result<Envelope, String>>,
 }
 
-/// Place that serves packets.
+/// Station that serves packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+enum Station {
     /// The port at this index.
     Port(usize),
     /// The processor of the node at this index.
@@ -40,13 +40,13 @@ enum Place {
 struct Builder<'a> {
     scenario: &'a Scenario,
     model: Model,
-    servers: BTreeMap<Place, usize>,
+    servers: BTreeMap<Station, usize>,
     /// Nodes of the queues of each server, by their index in the tree.
     nodes: Vec<Vec<usize>>,
-    factors: BTreeMap<(Place, Option<Place>, u64, u64), Factors>,
+    factors: BTreeMap<(Station, Option<Station>, u64, u64), Factors>,
 }
 
-/// Most work of a frame bit, most work of a unit of work at the place before, and most work of a frame.
+/// Most work of a frame bit, most work of a unit of work at the station before, and most work of a frame.
 type Factors = (Exact, Exact, Exact);
 
 /// Returns the network of a scenario.
@@ -61,19 +61,19 @@ pub(super) fn model(scenario: &Scenario) -> Model {
     builder.model
 }
 
-/// Returns the places on the path of a flow, in order.
-fn path(scenario: &Scenario, flow: usize) -> Vec<Place> {
+/// Returns the stations on the path of a flow, in order.
+fn path(scenario: &Scenario, flow: usize) -> Vec<Station> {
     let flow = &scenario.flows[flow];
-    let (mut node, mut places) = (flow.from, Vec::new());
+    let (mut node, mut stations) = (flow.from, Vec::new());
     while let Some(port) = scenario.routes.next(node, flow.to) {
         // A processor serves what arrives by a link and goes on.
         if node != flow.from && scenario.nodes[node].service.is_some() {
-            places.push(Place::Processor(node));
+            stations.push(Station::Processor(node));
         }
-        places.push(Place::Port(port));
+        stations.push(Station::Port(port));
         node = scenario.ports[port].to;
     }
-    places
+    stations
 }
 
 /// Returns the shortest and the longest frame of a flow.
@@ -96,12 +96,12 @@ impl Builder<'_> {
         let scenario = self.scenario;
         let flow = &scenario.flows[index];
         let [shortest, longest] = lengths(scenario, index);
-        let places = path(scenario, index);
-        let mut hops = Vec::with_capacity(places.len());
-        for (position, place) in places.iter().enumerate() {
-            let server = self.server(*place);
-            let before = position.checked_sub(1).map(|before| places[before]);
-            hops.push(self.hop(server, *place, before, [shortest, longest]));
+        let stations = path(scenario, index);
+        let mut hops = Vec::with_capacity(stations.len());
+        for (position, station) in stations.iter().enumerate() {
+            let server = self.server(*station);
+            let before = position.checked_sub(1).map(|before| stations[before]);
+            hops.push(self.hop(server, *station, before, [shortest, longest]));
         }
         let envelope = match flow.transport {
             _ if !scenario.changes.is_empty() => Err("a change during the run".to_owned()),
@@ -122,16 +122,16 @@ impl Builder<'_> {
         self.model.network.flows.push(Flow { name: flow.name.clone(), arrival, shortest, longest, hops });
     }
 
-    /// Returns the index of the server of a place, which it adds if it is new.
-    fn server(&mut self, place: Place) -> usize {
-        if let Some(server) = self.servers.get(&place) {
+    /// Returns the index of the server of a station, which it adds if it is new.
+    fn server(&mut self, station: Station) -> usize {
+        if let Some(server) = self.servers.get(&station) {
             return *server;
         }
         let server = self.model.network.servers.len();
-        self.servers.insert(place, server);
-        match place {
-            Place::Port(port) => self.add_port(port),
-            Place::Processor(node) => self.add_processor(node),
+        self.servers.insert(station, server);
+        match station {
+            Station::Port(port) => self.add_port(port),
+            Station::Processor(node) => self.add_processor(node),
         }
         server
     }
@@ -195,11 +195,11 @@ impl Builder<'_> {
         self.nodes.push(vec![0]);
     }
 
-    /// Returns the work of a frame at a place: bits of a line, seconds of a processor or of a port's own
+    /// Returns the work of a frame at a station: bits of a line, seconds of a processor or of a port's own
     /// rate.
-    fn work(&self, place: Place, frame: Bytes) -> Exact {
-        match place {
-            Place::Port(port) => {
+    fn work(&self, station: Station, frame: Bytes) -> Exact {
+        match station {
+            Station::Port(port) => {
                 let port = &self.scenario.ports[port];
                 let link = &self.scenario.links[port.link];
                 if self.is_paced(port) {
@@ -208,7 +208,7 @@ impl Builder<'_> {
                     bits(link.overhead.on_link(frame))
                 }
             }
-            Place::Processor(node) => {
+            Station::Processor(node) => {
                 let service = self.scenario.nodes[node].service;
                 seconds(service.map_or(0, |service: Service| {
                     let bytes = service.rate.map_or(Duration::ZERO, |rate| rate.time_for(frame));
@@ -226,33 +226,38 @@ impl Builder<'_> {
         seconds(own.max(least).as_picos())
     }
 
-    /// Returns whether a place charges frames as they are.
-    fn is_even(&self, place: Place) -> bool {
-        match place {
-            Place::Port(port) => {
+    /// Returns whether a station charges frames as they are.
+    fn is_even(&self, station: Station) -> bool {
+        match station {
+            Station::Port(port) => {
                 let port = &self.scenario.ports[port];
                 self.scenario.links[port.link].overhead.is_none() && !self.is_paced(port)
             }
-            Place::Processor(_) => false,
+            Station::Processor(_) => false,
         }
     }
 
-    /// Returns the most work of a frame bit, the most work of a unit of work at the place before, and the
+    /// Returns the most work of a frame bit, the most work of a unit of work at the station before, and the
     /// most work of a frame. They are computed once for the same lengths.
-    fn factors(&mut self, place: Place, before: Option<Place>, [shortest, longest]: [Bytes; 2]) -> Factors {
-        let key = (place, before, shortest.0, longest.0);
+    fn factors(
+        &mut self,
+        station: Station,
+        before: Option<Station>,
+        [shortest, longest]: [Bytes; 2],
+    ) -> Factors {
+        let key = (station, before, shortest.0, longest.0);
         if let Some(known) = self.factors.get(&key) {
             return known.clone();
         }
-        let is_even = self.is_even(place) && before.is_none_or(|before| self.is_even(before));
-        let mut factor = self.work(place, shortest) / bits(shortest);
+        let is_even = self.is_even(station) && before.is_none_or(|before| self.is_even(before));
+        let mut factor = self.work(station, shortest) / bits(shortest);
         let mut from_before = ratio(1, 1);
-        let mut most = self.work(place, longest);
+        let mut most = self.work(station, longest);
         if !is_even {
             // Framing rounds up: each length has its own work.
             from_before = ratio(0, 1);
             for length in shortest.0..=longest.0 {
-                let work = self.work(place, Bytes(length));
+                let work = self.work(station, Bytes(length));
                 if let Some(before) = before {
                     from_before = from_before.max(&work / self.work(before, Bytes(length)));
                 }
@@ -268,30 +273,30 @@ impl Builder<'_> {
     fn hop(
         &mut self,
         server: usize,
-        place: Place,
-        before: Option<Place>,
+        station: Station,
+        before: Option<Station>,
         [shortest, longest]: [Bytes; 2],
     ) -> Hop {
-        let (factor, from_before, most) = self.factors(place, before, [shortest, longest]);
-        let quickest = match place {
-            Place::Port(port) => {
+        let (factor, from_before, most) = self.factors(station, before, [shortest, longest]);
+        let quickest = match station {
+            Station::Port(port) => {
                 let port = &self.scenario.ports[port];
                 let link = &self.scenario.links[port.link];
                 let time = link.rate(port.direction).time_for(link.overhead.on_link(shortest));
                 seconds(time.as_picos().saturating_sub(2))
             }
-            Place::Processor(_) => self.work(place, shortest),
+            Station::Processor(_) => self.work(station, shortest),
         };
-        let shortest = self.work(place, shortest);
+        let shortest = self.work(station, shortest);
         Hop { server, node: 0, factor, from_before, shortest, longest: most, quickest: Some(quickest) }
     }
 
     /// Finds the queue of each flow at each port, by the port's own classifiers.
     fn place_packets(&mut self) {
-        let places: Vec<(Place, usize)> =
-            self.servers.iter().map(|(place, server)| (*place, *server)).collect();
-        for (place, server) in places {
-            let Place::Port(index) = place else { continue };
+        let stations: Vec<(Station, usize)> =
+            self.servers.iter().map(|(station, server)| (*station, *server)).collect();
+        for (station, server) in stations {
+            let Station::Port(index) = station else { continue };
             let port = &self.scenario.ports[index];
             let leaf = |scenario: &Scenario, flow: usize| queue_of(scenario, port, flow);
             for flow in 0..self.model.network.flows.len() {
