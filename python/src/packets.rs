@@ -70,7 +70,7 @@ fn all(recording: &Recording) -> PacketColumns<'_> {
         flow: &[],
         sequence: &[],
         port: &[],
-        place: &[],
+        queue: &[],
         length: &[],
         arrived: &[],
         departed: &[],
@@ -84,12 +84,12 @@ fn queues(recording: &Recording, columns: PacketColumns<'_>) -> Result<ArrayRef,
     let mut names: IndexSet<&str> = IndexSet::new();
     let ports = recording.ports.iter();
     let keys: Vec<Vec<usize>> = ports
-        .map(|port| port.queues().iter().map(|place| names.insert_full(&place.name).0).collect())
+        .map(|port| port.queues().iter().map(|queue| names.insert_full(&queue.name).0).collect())
         .collect();
-    let key = |(port, place): (&u32, &u32)| {
-        let key = keys.get(*port as usize)?.get(*place as usize)?;
+    let key = |(port, queue): (&u32, &u32)| {
+        let key = keys.get(*port as usize)?.get(*queue as usize)?;
         i32::try_from(*key).ok()
     };
-    let keys: PrimitiveArray<Int32Type> = columns.port.iter().zip(columns.place).map(key).collect();
+    let keys: PrimitiveArray<Int32Type> = columns.port.iter().zip(columns.queue).map(key).collect();
     named(keys, names)
 }

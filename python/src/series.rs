@@ -43,9 +43,9 @@ pub(crate) fn table(recording: &Recording, address: &str) -> PyResult<Table> {
             let port = port.ok_or_else(|| unknown(choices("ports", names)))?;
             match rest {
                 ["queue", queue, rest @ ..] => {
-                    let names = port.queues().iter().map(|place| place.name.as_str());
-                    let place = port.queues().iter().find(|place| place.name == *queue);
-                    (of_queue(port, place.ok_or_else(|| unknown(choices("queues", names)))?), rest)
+                    let names = port.queues().iter().map(|record| record.name.as_str());
+                    let record = port.queues().iter().find(|record| record.name == *queue);
+                    (of_queue(port, record.ok_or_else(|| unknown(choices("queues", names)))?), rest)
                 }
                 rest => (of_port(port), rest),
             }
@@ -144,8 +144,8 @@ fn of_tcp(tcp: &TcpRecord) -> Columns {
     ]
 }
 
-fn of_queue(port: &PortRecord, place: &QueueRecord) -> Columns {
-    let (series, ends) = (&place.series, port.ends());
+fn of_queue(port: &PortRecord, record: &QueueRecord) -> Columns {
+    let (series, ends) = (&record.series, port.ends());
     let mut columns = vec![
         time(ends),
         counts("backlog_packets", series.backlog.iter().map(|tally| tally.packets)),
@@ -166,24 +166,24 @@ fn of_queue(port: &PortRecord, place: &QueueRecord) -> Columns {
 fn of_port(port: &PortRecord) -> Columns {
     let ends = port.ends();
     let roots: Vec<&QueueRecord> =
-        port.queues().iter().filter(|place| place.parent.is_none() && !place.is_brief).collect();
+        port.queues().iter().filter(|record| record.parent.is_none() && !record.is_brief).collect();
     let sum = |of: &dyn Fn(&QueueRecord, usize) -> u64| -> Vec<u64> {
-        (0..ends.len()).map(|row| roots.iter().map(|place| of(place, row)).sum()).collect()
+        (0..ends.len()).map(|row| roots.iter().map(|record| of(record, row)).sum()).collect()
     };
     let at = |values: &[u64], row: usize| values.get(row).copied().unwrap_or_default();
     vec![
         time(ends),
         counts(
             "backlog_packets",
-            sum(&|place, row| place.series.backlog.get(row).map_or(0, |tally| tally.packets)),
+            sum(&|record, row| record.series.backlog.get(row).map_or(0, |tally| tally.packets)),
         ),
         counts(
             "backlog_bytes",
-            sum(&|place, row| place.series.backlog.get(row).map_or(0, |tally| tally.bytes.0)),
+            sum(&|record, row| record.series.backlog.get(row).map_or(0, |tally| tally.bytes.0)),
         ),
-        rates("offered_bps", &sum(&|place, row| at(&place.series.offered_bytes, row)), ends),
-        rates("sent_bps", &sum(&|place, row| at(&place.series.sent_bytes, row)), ends),
-        counts("dropped_packets", sum(&|place, row| at(&place.series.dropped_packets, row))),
-        counts("marked_packets", sum(&|place, row| at(&place.series.marked_packets, row))),
+        rates("offered_bps", &sum(&|record, row| at(&record.series.offered_bytes, row)), ends),
+        rates("sent_bps", &sum(&|record, row| at(&record.series.sent_bytes, row)), ends),
+        counts("dropped_packets", sum(&|record, row| at(&record.series.dropped_packets, row))),
+        counts("marked_packets", sum(&|record, row| at(&record.series.marked_packets, row))),
     ]
 }

@@ -29,8 +29,8 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) fn open(name: &str) -> Result<Folder, Failure> {
     if let Some((name, files)) = PAPERS.iter().find(|(known, _)| *known == name) {
         let texts = files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect();
-        let place = Path::new("papers").join(name);
-        return Ok(Folder { name: (*name).to_owned(), place, texts });
+        let path = Path::new("papers").join(name);
+        return Ok(Folder { name: (*name).to_owned(), path, texts });
     }
     let path = Path::new(name);
     if !path.join("claims.toml").is_file() {
@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<Folder, Failure> {
         .canonicalize()
         .ok()
         .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
-    Ok(Folder { name: name.unwrap_or_else(|| "paper".to_owned()), place: path.to_path_buf(), texts })
+    Ok(Folder { name: name.unwrap_or_else(|| "paper".to_owned()), path: path.to_path_buf(), texts })
 }
 
 /// Files that a paper's scenarios name: those in memory, then those on disk.
@@ -70,7 +70,7 @@ impl Files for PaperFiles<'_> {
         if let Some(text) = self.0.texts.get(path) {
             return Ok(text.as_bytes().into());
         }
-        Beside::new(&self.0.place.join("claims.toml")).load(path)
+        Beside::new(&self.0.path.join("claims.toml")).load(path)
     }
 }
 

@@ -32,13 +32,13 @@ size = "200B"
 gap = "5ms"
 "#;
 
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
-        let place = Self(tempfile::tempdir().expect("a directory"));
-        fs::write(place.file(), SCENARIO).expect("written");
-        place
+        let directory = Self(tempfile::tempdir().expect("a directory"));
+        fs::write(directory.file(), SCENARIO).expect("written");
+        directory
     }
 
     fn file(&self) -> PathBuf {
@@ -88,9 +88,9 @@ fn without_privileges_and_user_namespaces() {
     if !is_possible() {
         return;
     }
-    let (place, before) = (Place::new(), traces());
+    let (directory, before) = (Directory::new(), traces());
     let bare = "exec setpriv --bounding-set=-all --inh-caps=-all";
-    let run = place.run(&place.out());
+    let run = directory.run(&directory.out());
     let script = format!("echo 0 > /proc/sys/user/max_user_namespaces && {bare} {run}");
     let Some(done) = apart("", &script) else { return };
     assert_eq!(done.status.code(), Some(4), "{done:?}");
@@ -100,7 +100,7 @@ fn without_privileges_and_user_namespaces() {
     let done = apart("", &format!("{bare} {run}")).expect("as before");
     assert_eq!(done.status.code(), Some(4), "{done:?}");
     assert!(said(&done).contains("permission denied\nhelp:  run it as root"), "{done:?}");
-    assert!(place.is_untouched() && traces() == before);
+    assert!(directory.is_untouched() && traces() == before);
 }
 
 #[test]
@@ -108,14 +108,14 @@ fn a_full_disk() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let full = place.0.path().join("full");
+    let directory = Directory::new();
+    let full = directory.0.path().join("full");
     fs::create_dir(&full).expect("a directory");
     // The disk has room for the first files of a run, but not for its report.
     let script = format!(
         "mount -t tmpfs -o size=64k none {full} && {{ {run}; code=$?; ls -A {full}; exit $code; }}",
         full = full.display(),
-        run = place.run(&full.join("out"))
+        run = directory.run(&full.join("out"))
     );
     let Some(done) = apart("m", &script) else { return };
     assert_eq!(done.status.code(), Some(4), "{done:?}");
@@ -131,15 +131,15 @@ fn interfaces_and_addresses_of_the_same_names() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     // A host that already has the names of all interfaces of a run, and its first host's address.
     let script = format!(
         "ip link add w0 type veth peer name eth0 && ip link add w1 type veth peer name eth1 && \
          ip addr add 10.0.0.1/24 dev eth0 && ip link set eth0 up && ip -o addr > {before} && \
          {run}; code=$?; ip -o addr > {after}; exit $code",
-        before = place.0.path().join("before").display(),
-        after = place.0.path().join("after").display(),
-        run = place.run(&place.out())
+        before = directory.0.path().join("before").display(),
+        after = directory.0.path().join("after").display(),
+        run = directory.run(&directory.out())
     );
     let Some(done) = apart("n", &script) else { return };
     if said(&done).contains("ip: not found") {
@@ -147,10 +147,10 @@ fn interfaces_and_addresses_of_the_same_names() {
         return;
     }
     assert!(matches!(done.status.code(), Some(0 | 5)), "{done:?}");
-    let read = |name: &str| fs::read_to_string(place.0.path().join(name)).expect("written");
+    let read = |name: &str| fs::read_to_string(directory.0.path().join(name)).expect("written");
     assert!(read("before").contains("10.0.0.1"));
     assert_eq!(read("before"), read("after"));
-    assert!(place.out().join("report.html").is_file());
+    assert!(directory.out().join("report.html").is_file());
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn addresses_that_no_host_can_have() {
         ("224.0.0.5", "an address of many"),
         ("255.255.255.255", "an address of many"),
     ] {
-        let place = Place::new();
-        let done = place.live(&[&format!("node.one.address={address}")]);
+        let directory = Directory::new();
+        let done = directory.live(&[&format!("node.one.address={address}")]);
         // The scenario's fault, not the host's.
         assert_eq!(done.status.code(), Some(2), "{done:?}");
         let message = format!("node `one` cannot have the address `{address}`: it is {why}");
         assert!(said(&done).contains(&message), "{done:?}");
-        assert!(place.is_untouched());
+        assert!(directory.is_untouched());
     }
 }
 
@@ -180,19 +180,19 @@ fn packets_longer_than_an_interface_carries() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let done = place.live(&["flow.probe.size=1515B"]);
+    let directory = Directory::new();
+    let done = directory.live(&["flow.probe.size=1515B"]);
     // The run is complete, but outside its fidelity limits.
     assert_eq!(done.status.code(), Some(5), "{done:?}");
-    let summary = fs::read(place.out().join("summary.json")).expect("a summary");
+    let summary = fs::read(directory.out().join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
     let warnings = summary["warnings"].to_string();
     assert!(warnings.contains("longer than the 1500 bytes that hosts' interfaces carry"), "{warnings}");
     assert_eq!(summary["flows"]["probe"]["received_packets"], 0, "no fragments: {}", summary["flows"]);
-    let place = Place::new();
-    let done = place.live(&["flow.probe.size=1514B"]);
+    let directory = Directory::new();
+    let done = directory.live(&["flow.probe.size=1514B"]);
     assert!(matches!(done.status.code(), Some(0 | 5)), "{done:?}");
-    let summary = fs::read(place.out().join("summary.json")).expect("a summary");
+    let summary = fs::read(directory.out().join("summary.json")).expect("a summary");
     let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
     assert!(!summary["warnings"].to_string().contains("longer than"), "{}", summary["warnings"]);
     // On a machine that stalls for the whole run, no packet is sent at all.

@@ -402,8 +402,9 @@ fn problems_have_the_texts_places_and_fixes_of_the_command() {
             assert!(is_counted, "`{wrong}`: {end} {found:?}\n{printed}");
             for one in found {
                 let help = one["help"].as_str().map(|help| format!("help: {help}"));
-                let place = one["line"].as_u64().map(|line| format!("{name}:{line}:{}]", one["column"]));
-                for part in one["message"].as_str().map(str::to_owned).into_iter().chain(help).chain(place) {
+                let location = one["line"].as_u64().map(|line| format!("{name}:{line}:{}]", one["column"]));
+                for part in one["message"].as_str().map(str::to_owned).into_iter().chain(help).chain(location)
+                {
                     assert!(shown.contains(&letters(&part)), "`{wrong}`: {part}\n{printed}");
                 }
                 problems += 1;

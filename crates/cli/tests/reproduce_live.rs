@@ -132,9 +132,9 @@ head = "one"
 value = "[$run: flow.one.throughput]"
 "#;
 
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("mine")).expect("a folder");
@@ -162,8 +162,8 @@ fn every_claim_says_what_real_packets_say_of_it() {
     if !is_possible() {
         return;
     }
-    let (place, before) = (Place::new(), traces());
-    let done = place.command(&["--quick", "--json", "--quiet"]).output().expect("runs");
+    let (directory, before) = (Directory::new(), traces());
+    let done = directory.command(&["--quick", "--json", "--quiet"]).output().expect("runs");
     // 3 and 5 are possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     let paper = &json(&done)["papers"][0];
@@ -188,7 +188,7 @@ fn every_claim_says_what_real_packets_say_of_it() {
         assert_eq!(live(id)["state"], "not", "{}", live(id));
         assert!(live(id)["why"].as_str().is_some_and(|text| text.contains(why)), "{}", live(id));
     }
-    let report = page::report_data(&place.0.path().join("out/report.html")).to_string();
+    let report = page::report_data(&directory.0.path().join("out/report.html")).to_string();
     assert!(
         report.contains("Runs on real packets") && report.contains("\"mode\":\"live\""),
         "both are drawn"
@@ -201,16 +201,16 @@ fn one_scale_for_all_and_a_table_of_both() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let done = place.command(&["--scale", "8", "--claim", "rate"]).output().expect("runs");
+    let directory = Directory::new();
+    let done = directory.command(&["--scale", "8", "--claim", "rate"]).output().expect("runs");
     let text = String::from_utf8_lossy(&done.stdout);
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
     assert!(text.contains("simulation") && text.contains("live"), "{text}");
-    let claims = fs::read_to_string(place.0.path().join("out/claims.json")).expect("claims");
+    let claims = fs::read_to_string(directory.0.path().join("out/claims.json")).expect("claims");
     let claims: Value = serde_json::from_str(&claims).expect("JSON");
     assert_eq!(claims["live"]["scales"]["full"], 8.0);
     for (arguments, code) in [(&["--scale", "0"][..], 2), (&["--scale", "fast"], 2)] {
-        let done = place.command(arguments).output().expect("runs");
+        let done = directory.command(arguments).output().expect("runs");
         assert_eq!(done.status.code(), Some(code), "{done:?}");
     }
 }
@@ -220,8 +220,8 @@ fn an_interrupted_one_leaves_nothing() {
     if !is_possible() {
         return;
     }
-    let (place, before) = (Place::new(), traces());
-    let child = place
+    let (directory, before) = (Directory::new(), traces());
+    let child = directory
         .command(&["--scale", "0.05"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -232,8 +232,11 @@ fn an_interrupted_one_leaves_nothing() {
     assert!(interrupted.is_ok_and(|status| status.success()));
     let done = child.wait_with_output().expect("ends");
     assert_eq!(done.status.code(), Some(130), "{done:?}");
-    let left: Vec<_> =
-        fs::read_dir(place.0.path()).expect("a folder").flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> = fs::read_dir(directory.0.path())
+        .expect("a folder")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
     assert_eq!(left, ["mine"], "no half of a result");
     assert_eq!(traces(), before);
 }
@@ -243,12 +246,12 @@ fn where_live_runs_are_not_allowed_that_is_said() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let limited = format!(
         "echo 1 > /proc/sys/user/max_net_namespaces && exec {LOCKGATE} reproduce ./mine --live --quiet --out out"
     );
     let done =
-        Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).current_dir(place.0.path()).output();
+        Command::new("unshare").args(["-Ur", "sh", "-c", &limited]).current_dir(directory.0.path()).output();
     let Ok(done) = done else {
         skipped("`unshare` is not installed");
         return;
@@ -263,5 +266,5 @@ fn where_live_runs_are_not_allowed_that_is_said() {
         said.contains("cannot make a network namespace") && said.contains("max_net_namespaces"),
         "{said}"
     );
-    assert!(!place.0.path().join("out").exists(), "nothing was written");
+    assert!(!directory.0.path().join("out").exists(), "nothing was written");
 }

@@ -57,11 +57,11 @@ fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<
     children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
 }
 
-/// Creates an inner class called `place` over these children, for a parent of the kind `owner`.
+/// Creates an inner class called `name` over these children, for a parent of the kind `owner`.
 ///
 /// # Panics
 /// Panics if a share is refused: the oracle and the discipline disagree on what is valid.
-pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> Node {
+pub fn build_class(owner: &str, name: &str, children: Vec<(Value, Node)>) -> Node {
     struct Build<'a>(&'a str, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
         type Output = Result<Node, String>;
@@ -69,19 +69,19 @@ pub fn build_class(owner: &str, place: &str, children: Vec<(Value, Node)>) -> No
             Node::class::<D::Share>(self.0, children_of(self.1)?).map_err(|invalid| invalid.to_string())
         }
     }
-    let built = disciplines::visit(owner, Build(place, children));
+    let built = disciplines::visit(owner, Build(name, children));
     built
         .unwrap_or_else(|| Err(format!("there is no kind `{owner}`")))
         .unwrap_or_else(|why| panic!("`{owner}` refuses what its oracle asks for: {why}"))
 }
 
-/// Creates a node called `place` of this kind over these children, each with its share.
+/// Creates a node called `name` of this kind over these children, each with its share.
 ///
 /// # Errors
 /// Returns why the parameters are refused.
 pub fn try_build(
     kind: &str,
-    place: &str,
+    name: &str,
     config: &Value,
     children: Vec<(Value, Node)>,
 ) -> Result<Node, String> {
@@ -89,12 +89,11 @@ pub fn try_build(
     impl Visitor for Build<'_> {
         type Output = Result<Node, String>;
         fn visit<D: Discipline>(self) -> Self::Output {
-            let Self(place, config, children) = self;
-            Node::new::<D>(place, read(config)?, children_of(children)?)
-                .map_err(|invalid| invalid.to_string())
+            let Self(name, config, children) = self;
+            Node::new::<D>(name, read(config)?, children_of(children)?).map_err(|invalid| invalid.to_string())
         }
     }
-    let built = disciplines::visit(kind, Build(place, config, children));
+    let built = disciplines::visit(kind, Build(name, config, children));
     built.unwrap_or_else(|| Err(format!("there is no kind `{kind}`")))
 }
 
@@ -102,8 +101,8 @@ pub fn try_build(
 ///
 /// # Panics
 /// Panics if they are refused: the oracle and the discipline disagree on what is valid.
-pub fn build(kind: &str, place: &str, config: &Value, children: Vec<(Value, Node)>) -> Node {
-    try_build(kind, place, config, children)
+pub fn build(kind: &str, name: &str, config: &Value, children: Vec<(Value, Node)>) -> Node {
+    try_build(kind, name, config, children)
         .unwrap_or_else(|why| panic!("`{kind}` refuses what its oracle asks for: {why}"))
 }
 

@@ -467,8 +467,8 @@ impl Link {
                 }),
                 LinkAttribute::Xdp(attributes) => {
                     for attribute in attributes {
-                        if let LinkXdp::Attached(place) = attribute {
-                            link.xdp = XdpMode::of(*place);
+                        if let LinkXdp::Attached(attached) = attribute {
+                            link.xdp = XdpMode::of(*attached);
                         }
                     }
                 }
@@ -496,8 +496,8 @@ fn link_header(layer: LinkLayerType) -> Option<LinkHeader> {
 }
 
 impl XdpMode {
-    fn of(place: XdpAttached) -> Self {
-        match place {
+    fn of(attached: XdpAttached) -> Self {
+        match attached {
             XdpAttached::Driver => Self::Driver,
             XdpAttached::SocketBuffer => Self::Generic,
             XdpAttached::Hardware => Self::Hardware,

@@ -43,7 +43,7 @@ pub(crate) struct Header {
     headers: u16,
     /// Payload of a segment; the last one may be shorter.
     payload: u16,
-    /// Start of the bytes that the checksum covers, and its place from there.
+    /// Start of the bytes that the checksum covers, and its offset from there.
     checksum_start: u16,
     checksum_offset: u16,
 }
@@ -62,8 +62,8 @@ impl Header {
         let mut bytes = [0; HEADER];
         (bytes[0], bytes[1]) = (self.flags, self.kind);
         let words = [self.headers, self.payload, self.checksum_start, self.checksum_offset];
-        for (place, word) in bytes[2..].chunks_exact_mut(2).zip(words) {
-            place.copy_from_slice(&word.to_ne_bytes());
+        for (field, word) in bytes[2..].chunks_exact_mut(2).zip(words) {
+            field.copy_from_slice(&word.to_ne_bytes());
         }
         bytes
     }

@@ -297,9 +297,9 @@ mod tests {
         for end in 0..masked.len() {
             assert_eq!(translations(&masked[..end], false), [None; 2], "{end} bytes");
         }
-        for place in 0..masked.len() {
+        for index in 0..masked.len() {
             let mut damaged = masked.clone();
-            damaged[place] = 0xff;
+            damaged[index] = 0xff;
             let _ = translations(&damaged, false);
         }
     }

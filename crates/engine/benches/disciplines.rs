@@ -381,8 +381,8 @@ fn print_table(rows: &BTreeMap<(usize, &str, &str), Cells>) {
             notes.entry(why.as_str()).or_insert_with(Vec::new).push((*kind, *column));
         }
     }
-    for (why, places) in notes {
-        let mut kinds: Vec<_> = places.iter().map(|(kind, _)| *kind).collect();
+    for (why, indices) in notes {
+        let mut kinds: Vec<_> = indices.iter().map(|(kind, _)| *kind).collect();
         kinds.dedup();
         println!("- {why}: {}", kinds.join(", "));
     }
@@ -443,12 +443,12 @@ fn main() {
         .measurement_time(Elapsed::from_millis(measure_for))
         .configure_from_args();
     let mut rows: BTreeMap<(usize, &str, &str), Cells> = BTreeMap::new();
-    for (place, kind) in KINDS.iter().enumerate() {
+    for (index, kind) in KINDS.iter().enumerate() {
         for (depth, each) in DEPTHS {
             for (column, shape) in shapes() {
                 let (id, each) = cell(kind, shape, depth, each);
                 if let Some(cell) = measure(&mut criterion, kind, shape, each, &id) {
-                    rows.entry((place, kind, depth)).or_default().insert(column, cell);
+                    rows.entry((index, kind, depth)).or_default().insert(column, cell);
                 }
             }
         }

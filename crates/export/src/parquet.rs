@@ -193,7 +193,7 @@ impl Names {
                 .ports
                 .iter()
                 .map(|port| {
-                    let queues = port.queues().iter().map(|place| bytes(&place.name)).collect();
+                    let queues = port.queues().iter().map(|queue| bytes(&queue.name)).collect();
                     (bytes(&port.setup.name), queues)
                 })
                 .collect(),
@@ -210,7 +210,7 @@ impl Names {
 
     fn queue(&self, row: &PacketRow) -> ByteArray {
         let queues = self.ports.get(row.port as usize).map(|(_, queues)| queues);
-        let name = queues.and_then(|queues| queues.get(row.place as usize));
+        let name = queues.and_then(|queues| queues.get(row.queue as usize));
         name.cloned().unwrap_or_else(|| ByteArray::from(""))
     }
 }

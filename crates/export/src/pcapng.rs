@@ -166,7 +166,7 @@ fn comment(row: &PacketRow, marked: bool, recording: &Recording) -> String {
     };
     let flow = recording.flows.get(row.flow.0 as usize).map_or("?", |flow| &flow.setup.name);
     let port = recording.ports.get(row.port as usize);
-    let queue = port.and_then(|port| port.queues().get(row.place as usize)).map_or("?", |place| &place.name);
+    let queue = port.and_then(|port| port.queues().get(row.queue as usize)).map_or("?", |queue| &queue.name);
     format!("{mark}{what}; flow {flow}, packet {}, queue {queue}", row.sequence)
 }
 

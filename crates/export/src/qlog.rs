@@ -127,7 +127,7 @@ fn head(recording: &Recording) -> serde_json::Value {
 
 fn event<'a>(recording: &'a Recording, row: &PacketRow, at: Instant, stage: Stage) -> Event<'a> {
     let port = recording.ports.get(row.port as usize);
-    let queue = port.and_then(|port| port.queues().get(row.place as usize));
+    let queue = port.and_then(|port| port.queues().get(row.queue as usize));
     let queued = row.departed.map(|departed| departed.since(row.arrived).as_picos() as f64 / MILLISECOND);
     Event {
         time: at.as_picos() as f64 / MILLISECOND,

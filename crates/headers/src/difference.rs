@@ -4,7 +4,7 @@
 //! with the same boxes are one case. A case in which both lists have the same boxes left ends there: two
 //! tables of ten thousand subscribers that differ in one line cost no more than reading them.
 
-use std::collections::btree_map::Entry as Place;
+use std::collections::btree_map::Entry as Slot;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::field::Field;
@@ -244,13 +244,13 @@ pub fn joined(mut parts: Vec<Part>) -> Vec<Part> {
             for part in parts {
                 let others = part.region.clone().with(field, Spans::of([]));
                 match known.entry((others, part.old, part.new)) {
-                    Place::Occupied(place) => {
-                        let own = &mut kept[*place.get()];
+                    Slot::Occupied(slot) => {
+                        let own = &mut kept[*slot.get()];
                         let spans = own.region.field(field).or(part.region.field(field));
                         own.region = core::mem::take(&mut own.region).with(field, spans);
                     }
-                    Place::Vacant(place) => {
-                        place.insert(kept.len());
+                    Slot::Vacant(slot) => {
+                        slot.insert(kept.len());
                         kept.push(part);
                     }
                 }

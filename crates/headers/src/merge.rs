@@ -40,28 +40,28 @@ pub(crate) fn merge<'a>(old: &'a [(Region, u32)], new: &'a [(Region, u32)]) -> V
     merged
 }
 
-/// Places of a decision in the old and in the new list; `None` unless it stands there once.
-type Places = (Option<usize>, Option<usize>);
+/// Indices of a decision in the old and in the new list; `None` unless it stands there once.
+type Indices = (Option<usize>, Option<usize>);
 
-/// Returns the places of equal decisions in both lists, in rising order in both: those that stand once in
+/// Returns the indices of equal decisions in both lists, in rising order in both: those that stand once in
 /// each, as far as they are in one order (patience diff).
 fn common(old: &[(Region, u32)], new: &[(Region, u32)]) -> Vec<(usize, usize)> {
-    let mut places: BTreeMap<&(Region, u32), Places> = BTreeMap::new();
+    let mut indices: BTreeMap<&(Region, u32), Indices> = BTreeMap::new();
     for (index, one) in old.iter().enumerate() {
-        let known = places.entry(one).or_insert((Some(index), None));
+        let known = indices.entry(one).or_insert((Some(index), None));
         // Twice in the list: not anchored.
-        known.0 = known.0.filter(|place| *place == index);
+        known.0 = known.0.filter(|known| *known == index);
     }
     let mut seen: BTreeMap<&(Region, u32), usize> = BTreeMap::new();
     for (index, one) in new.iter().enumerate() {
         let count = seen.entry(one).or_default();
         *count += 1;
-        if let Some(known) = places.get_mut(one) {
+        if let Some(known) = indices.get_mut(one) {
             known.1 = (*count == 1).then_some(index);
         }
     }
     let mut pairs: Vec<(usize, usize)> =
-        places.into_values().filter_map(|(old, new)| Some((old?, new?))).collect();
+        indices.into_values().filter_map(|(old, new)| Some((old?, new?))).collect();
     pairs.sort_unstable();
     longest_rising(&pairs)
 }

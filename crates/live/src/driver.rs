@@ -253,8 +253,8 @@ fn hand_over<D: Dataplane>(
         // This frame was refused and is lost; the following ones are still tried.
         let refused = usize::from(taken < run);
         let now = dataplane.now();
-        for (place, left) in leaving.drain(..taken + refused).enumerate() {
-            network.account_delivery(left.packet, left.at, now, place < taken);
+        for (index, left) in leaving.drain(..taken + refused).enumerate() {
+            network.account_delivery(left.packet, left.at, now, index < taken);
         }
     }
     Ok(())

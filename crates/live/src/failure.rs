@@ -11,10 +11,10 @@ pub enum Failure {
     #[error(transparent)]
     Missing(#[from] Missing),
     /// A part of the network cannot be built. Reading the scenario normally finds this first.
-    #[error("`{place}` cannot be built: {why}")]
+    #[error("`{part}` cannot be built: {why}")]
     Build {
         /// Port or flow.
-        place: String,
+        part: String,
         /// Reason.
         why: String,
     },
@@ -37,7 +37,7 @@ pub enum Failure {
 impl From<lockgate_network::Failure> for Failure {
     fn from(failure: lockgate_network::Failure) -> Self {
         match failure {
-            lockgate_network::Failure::Build { place, why } => Self::Build { place, why },
+            lockgate_network::Failure::Build { part, why } => Self::Build { part, why },
             lockgate_network::Failure::Imbalance(why) => Self::Imbalance(why),
         }
     }

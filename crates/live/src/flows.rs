@@ -28,8 +28,8 @@ pub(crate) struct Flows {
 impl Flows {
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let mut known = IndexMap::new();
-        for (place, flow) in scenario.flows.iter().enumerate() {
-            known.entry(key(&flow.fields)).or_insert(place as u32);
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            known.entry(key(&flow.fields)).or_insert(index as u32);
         }
         let planned = scenario.flows.len() as u32;
         Self { known, planned, next: planned, last: None }

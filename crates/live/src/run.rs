@@ -162,8 +162,8 @@ fn warn(recording: &mut Recording, ends: &Sent, scenario: &Scenario) {
             ends.too_long
         ));
     }
-    for (place, node) in scenario.nodes.iter().enumerate() {
-        if testbed::initial_windows(scenario, place).is_err() {
+    for (index, node) in scenario.nodes.iter().enumerate() {
+        if testbed::initial_windows(scenario, index).is_err() {
             recording.warnings.push(format!(
                 "connections of `{}` are to begin with different windows, which a host cannot: they began with its kernel's",
                 node.name

@@ -164,9 +164,9 @@ fn a_watched_run_is_the_run() {
     assert!(last.flows[0].sent_packets <= flow.totals(Window::WholeRun).sent.packets);
     assert!(last.flows[0].received_packets > 100, "{:?}", last.flows[0]);
     assert!(samples.iter().any(|sample| sample.events.len() == 1), "the change of the file is seen");
-    let places = &last.ports.iter().find(|port| port.name == "r:c").expect("the port").queues;
+    let queues = &last.ports.iter().find(|port| port.name == "r:c").expect("the port").queues;
     assert_eq!(
-        places.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>(),
+        queues.iter().map(|queue| queue.name.as_str()).collect::<Vec<_>>(),
         ["tree", "first", "second"]
     );
 }

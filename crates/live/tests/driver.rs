@@ -181,7 +181,7 @@ struct FaultTotals {
 
 /// Plays one seed, whose bits choose the faults.
 fn play_faults(scenario: &Scenario, seed: u64, totals: &mut FaultTotals) {
-    let bit = |place: u64, most: u32| if seed >> place & 1 == 1 { most } else { 0 };
+    let bit = |index: u64, most: u32| if seed >> index & 1 == 1 { most } else { 0 };
     let faults = Faults {
         late: bit(0, 60),
         short: bit(1, 60),
@@ -270,7 +270,7 @@ fn echoes_without_faults_are_the_simulations() {
             assert!(live.delays() == simulated.delays(), "flow `{name}` of seed {seed}");
             assert!(live.requests == simulated.requests, "flow `{name}` of seed {seed}");
         }
-        let answered = |place: usize| recording.flows[place].requests.as_deref().map(|asked| asked.answered);
+        let answered = |index: usize| recording.flows[index].requests.as_deref().map(|asked| asked.answered);
         assert!(answered(0) > Some(200) && answered(1) > Some(500), "{:?} {:?}", answered(0), answered(1));
         assert_eq!((account.lost_before, account.lost_after, account.unmatched_reports), (0, 0, 0));
     }

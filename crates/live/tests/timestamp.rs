@@ -16,8 +16,8 @@ use lockgate_scenario::{Scenario, read};
 /// Returns a scenario with these nodes, links (rate and delay), and queues: this kind at the port `from` to
 /// `to`.
 fn scenario(links: &[(&str, &str, &str, &str)], queues: &[(&str, &str, &str)], nodes: &str) -> Scenario {
-    let link = |(place, (a, b, rate, delay)): (usize, &(&str, &str, &str, &str))| {
-        format!("[link.l{place}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
+    let link = |(index, (a, b, rate, delay)): (usize, &(&str, &str, &str, &str))| {
+        format!("[link.l{index}]\nbetween = [\"{a}\", \"{b}\"]\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
     };
     let queue = |(from, to, kind): &(&str, &str, &str)| {
         format!("[port.\"{from}->{to}\"]\nroot = \"all\"\nqueue.all = {{ kind = \"{kind}\" }}\n")

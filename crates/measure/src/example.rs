@@ -142,7 +142,7 @@ fn row(packet: &Packet, departed: Option<Instant>, drop: Option<Loss>) -> Packet
         flow: packet.flow,
         sequence: packet.sequence,
         port: 0,
-        place: packet.position.node(),
+        queue: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
         segment: None,

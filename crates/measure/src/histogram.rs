@@ -97,7 +97,7 @@ impl<const SUB: usize> Histogram<SUB> {
     /// Returns the octave and the bucket of a value. The octave does not depend on the bucket: its counts
     /// are loaded from memory while the bucket is computed, which makes a batch twice as fast.
     #[inline(always)]
-    fn place(value: u64) -> (usize, usize) {
+    fn slot(value: u64) -> (usize, usize) {
         let top = (value | (SUB as u64 - 1)).ilog2();
         let octave = top + 1 - Self::BITS;
         let bucket = value >> octave.saturating_sub(1);
@@ -176,8 +176,8 @@ impl<const SUB: usize> Histogram<SUB> {
     /// are: a third of the instructions. Returns true if so.
     #[inline(always)]
     fn distribute_in_one(&mut self, values: &[u64], moments: &Moments) -> bool {
-        let octave = Self::place(moments.min).0;
-        if octave != Self::place(moments.max).0 {
+        let octave = Self::slot(moments.min).0;
+        if octave != Self::slot(moments.max).0 {
             return false;
         }
         let Some(counts) = self.octave_mut(octave) else { return false };
@@ -192,7 +192,7 @@ impl<const SUB: usize> Histogram<SUB> {
     #[inline(always)]
     fn distribute(&mut self, values: &[u64]) {
         for &value in values {
-            let (octave, bucket) = Self::place(value);
+            let (octave, bucket) = Self::slot(value);
             match self.octave_mut(octave) {
                 Some(counts) => counts.count(bucket),
                 None => self.open(value),
@@ -209,7 +209,7 @@ impl<const SUB: usize> Histogram<SUB> {
 
     #[inline]
     fn increment(&mut self, value: u64) {
-        let (octave, bucket) = Self::place(value);
+        let (octave, bucket) = Self::slot(value);
         match self.octave_mut(octave) {
             Some(counts) => counts.count(bucket),
             None => self.increment_first(value),
@@ -245,7 +245,7 @@ impl<const SUB: usize> Histogram<SUB> {
         if times == 0 {
             return;
         }
-        let (octave, bucket) = Self::place(value);
+        let (octave, bucket) = Self::slot(value);
         match self.octave_mut(octave) {
             Some(counts) => counts.add(bucket, times),
             None => self.open_octave(octave).add(bucket, times),

@@ -229,8 +229,8 @@ impl Recording {
                     _ => None,
                 })
                 .collect();
-            for (place, flow) in flows.iter_mut().enumerate() {
-                if part.has_flow(&flow.setup.name) || answers.contains(&place) {
+            for (index, flow) in flows.iter_mut().enumerate() {
+                if part.has_flow(&flow.setup.name) || answers.contains(&index) {
                     flow.add_part(part.during, detail);
                 }
             }

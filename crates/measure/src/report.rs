@@ -11,7 +11,7 @@ mod ghost;
 pub mod groups;
 #[cfg(feature = "page")]
 mod page;
-mod places;
+mod port_groups;
 mod readable;
 pub mod requests;
 mod rounding;

@@ -137,8 +137,8 @@ mod tests {
         let sizes: Vec<f64> = (0..381_u32).map(|file| f64::from(1000 + file * file * 27)).collect();
         let jobs: Vec<Job> = sizes.iter().map(|size| job(0.0, *size)).collect();
         let (mut time, mut before, mut expected) = (0.0, 0.0, Vec::new());
-        for (place, size) in sizes.iter().enumerate() {
-            time += (size - before) * (sizes.len() - place) as f64 / 125_000.0;
+        for (index, size) in sizes.iter().enumerate() {
+            time += (size - before) * (sizes.len() - index) as f64 / 125_000.0;
             before = *size;
             expected.push(Some(time));
         }

@@ -191,7 +191,7 @@ impl LiveSession {
 fn rest(scenario: &Scenario, from: Instant) -> Result<Vec<Prepared>, Invalid> {
     let start = scenario.changes.partition_point(|change| change.at < from);
     let changes = scenario.changes[start..].iter().cloned().enumerate();
-    changes.map(|(place, change)| if place < BUILT { change.prepare() } else { Ok(change.into()) }).collect()
+    changes.map(|(index, change)| if index < BUILT { change.prepare() } else { Ok(change.into()) }).collect()
 }
 
 /// Rounds up to a whole microsecond, for a short text in the saved scenario.

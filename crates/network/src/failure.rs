@@ -6,10 +6,10 @@ use lockgate_measure::recording::Imbalance;
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A part of the network cannot be built. Reading the scenario normally finds this first.
-    #[error("`{place}` cannot be built: {why}")]
+    #[error("`{part}` cannot be built: {why}")]
     Build {
         /// Port or flow.
-        place: String,
+        part: String,
         /// Reason.
         why: String,
     },
@@ -19,8 +19,8 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn build(place: &str, why: &impl ToString) -> Self {
-        Self::Build { place: place.to_owned(), why: why.to_string() }
+    pub(crate) fn build(part: &str, why: &impl ToString) -> Self {
+        Self::Build { part: part.to_owned(), why: why.to_string() }
     }
 }
 

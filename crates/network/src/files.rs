@@ -34,32 +34,32 @@ pub(crate) fn record_files(
     recording: &mut Recording,
 ) -> Result<(), Failure> {
     let drawn = random_files(scenario, seed)?;
-    let file = |place: usize| -> Option<(Instant, Option<Bytes>, u32)> {
-        let flow = &scenario.flows[place];
+    let file = |index: usize| -> Option<(Instant, Option<Bytes>, u32)> {
+        let flow = &scenario.flows[index];
         let Transport::Tcp(model) = flow.transport else { return None };
         let start = Instant::ZERO + flow.start;
         match model.application {
             Application::Unlimited => Some((start, None, model.mss)),
             Application::File(bytes) => Some((start, Some(bytes), model.mss)),
-            Application::Drawn => drawn[place].map(|(start, bytes)| (start, Some(bytes), model.mss)),
+            Application::Drawn => drawn[index].map(|(start, bytes)| (start, Some(bytes), model.mss)),
             Application::Stream
             | Application::Echo
             | Application::Pages { .. }
             | Application::Control { .. } => None,
         }
     };
-    let with_files = || (0..scenario.flows.len()).filter_map(|place| Some((place, file(place)?)));
+    let with_files = || (0..scenario.flows.len()).filter_map(|index| Some((index, file(index)?)));
     let mut files_at = vec![0_u32; scenario.ports.len()];
-    for (place, _) in with_files() {
-        path(scenario, place).for_each(|port| files_at[port] += 1);
+    for (index, _) in with_files() {
+        path(scenario, index).for_each(|port| files_at[port] += 1);
     }
-    for (place, (start, bytes, mss)) in with_files() {
-        let slowest = path(scenario, place)
+    for (index, (start, bytes, mss)) in with_files() {
+        let slowest = path(scenario, index)
             .min_by_key(|port| (recording_rate(recording, *port), Reverse(files_at[*port])));
         let Some(port) = slowest else { continue };
-        let flow = &scenario.flows[place];
+        let flow = &scenario.flows[index];
         let charged = bytes.map_or(Bytes::ZERO, |bytes| charged(scenario, port, flow, mss, bytes));
-        if let Some(record) = recording.flows.get_mut(place) {
+        if let Some(record) = recording.flows.get_mut(index) {
             record.file = Some(Box::new(FileRecord { start, bytes, charged, port: port as u32 }));
         }
     }

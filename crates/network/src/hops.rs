@@ -54,7 +54,7 @@ impl Hop {
     }
 }
 
-/// Next hops at one place in the network, by flow.
+/// Next hops at one node or port of the network, by flow.
 #[derive(Clone, Debug)]
 pub enum Hops {
     /// Next hop of each flow, shared by all links that lead there.

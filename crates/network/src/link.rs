@@ -100,9 +100,9 @@ impl Flying {
             self.push(arrival, packet, hop);
             self.overtaken = 0;
         } else {
-            let place = self.rest.partition_point(|behind| behind.arrival <= arrival);
-            self.overtaken = self.rest.len() - place;
-            self.rest.insert(place, Behind { arrival, hop, packet });
+            let index = self.rest.partition_point(|behind| behind.arrival <= arrival);
+            self.overtaken = self.rest.len() - index;
+            self.rest.insert(index, Behind { arrival, hop, packet });
         }
     }
 

@@ -30,10 +30,10 @@ pub fn line_of(scenario: &Scenario, port: usize, link: Option<usize>) -> Option<
     };
     let on_path = |flow: usize| {
         let ports: Vec<usize> = path(scenario, flow).collect();
-        let place = ports.iter().position(|other| *other == port)?;
+        let index = ports.iter().position(|other| *other == port)?;
         match link {
             Some(link) => ports.into_iter().find(|port| scenario.ports[*port].link == link),
-            None => ports[place + 1..].iter().copied().min_by_key(rate),
+            None => ports[index + 1..].iter().copied().min_by_key(rate),
         }
     };
     (0..scenario.flows.len()).find_map(on_path)

@@ -55,8 +55,8 @@ pub fn flow_setups(scenario: &Scenario, propagation: &[Duration]) -> Vec<FlowSet
         .flows
         .iter()
         .enumerate()
-        .filter_map(|(place, flow)| match flow.transport {
-            Transport::UdpReturn { of } => Some((of, place)),
+        .filter_map(|(index, flow)| match flow.transport {
+            Transport::UdpReturn { of } => Some((of, index)),
             _ => None,
         })
         .collect();

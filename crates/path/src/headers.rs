@@ -243,8 +243,8 @@ mod tests {
                 for protocol in [0, 6, 17, 43, 44, 60] {
                     let mut packet = vec![0xFF; length];
                     for (at, byte) in [(0, first), (6, protocol), (9, protocol)] {
-                        if let Some(place) = packet.get_mut(at) {
-                            *place = byte;
+                        if let Some(field) = packet.get_mut(at) {
+                            *field = byte;
                         }
                     }
                     let _ = ip(&packet);

@@ -76,8 +76,8 @@ impl Effective {
         for change in changes {
             let at = change.get("at").and_then(Value::as_str).and_then(|at| at.parse::<Duration>().ok());
             let at = at.map_or(Instant::NEVER, |after| Instant::ZERO + after);
-            let place = self.coming.partition_point(|(other, _)| *other <= at);
-            self.coming.insert(place, (at, change));
+            let index = self.coming.partition_point(|(other, _)| *other <= at);
+            self.coming.insert(index, (at, change));
         }
     }
 
@@ -132,13 +132,13 @@ impl Effective {
     /// table is not in the text.
     pub(crate) fn value(&self, path: &[String]) -> Option<&Value> {
         self.get(path).or_else(|| {
-            let place = if path.first()? == "port" { 3 } else { 1 };
-            let (group, number) = member(path.get(place)?)?;
+            let index = if path.first()? == "port" { 3 } else { 1 };
+            let (group, number) = member(path.get(index)?)?;
             let mut of_group = path.to_vec();
-            group.clone_into(&mut of_group[place]);
+            group.clone_into(&mut of_group[index]);
             let value = self.get(&of_group)?;
             let value = match value {
-                Value::Array(list) if is_dealt(path.get(place + 1)?) => {
+                Value::Array(list) if is_dealt(path.get(index + 1)?) => {
                     list.get((number - 1) % list.len().max(1))?
                 }
                 other => other,

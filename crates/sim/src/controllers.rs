@@ -104,7 +104,7 @@ impl Driver {
             network
                 .core
                 .change_port(self.port, change, now)
-                .map_err(|why| Failure::Build { place: self.name.clone(), why: why.to_string() })?;
+                .map_err(|why| Failure::Build { part: self.name.clone(), why: why.to_string() })?;
             self.applied = rate;
         }
         if self.is_mark(now, rate, reason) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! flows       their records and ends of connections     ports     their queues and records
-//! routes      next hop of each flow at each place       packets   those in queues or in flight at once
+//! routes      next hop of each flow at each position      packets   those in queues or in flight at once
 //! series      a row an interval, flow and queue         rows      a row a packet and port, if kept
 //! parts       a record a part of the run (`@ 1s..2s`), and flow and queue that is observed in it
 //! changes     the trees of ports and the texts of the timeline
@@ -57,7 +57,7 @@ const IN_PASSING: f64 = 128.0;
 /// with one queue.
 const CHANGE: u64 = 4 << 10;
 const CHANGED_QUEUE: u64 = 1 << 10;
-/// Bytes of a row of a packet at a port, with its place in the order of a capture, and of an interval of a
+/// Bytes of a row of a packet at a port, with its index in the order of a capture, and of an interval of a
 /// flow and of a queue, with its part of the report. Columns grow by doubling.
 const ROW: u64 = 2 * Packets::ROW as u64 + size_of::<usize>() as u64;
 const SEGMENT_ROW: u64 = 2 * Packets::SEGMENT as u64;
@@ -102,7 +102,7 @@ impl Estimate {
         let [queues, brief] = queues(scenario, detail);
         // A leaf has no table of its own.
         let inner = (0..scenario.nodes.len()).filter(|node| scenario.routes.uplink(*node).is_none());
-        let places = 2 * inner.count() as u64 + 1;
+        let positions = 2 * inner.count() as u64 + 1;
         let of_flows: Vec<u64> = offered
             .iter()
             .zip(&scenario.flows)
@@ -112,7 +112,7 @@ impl Estimate {
             parts_of_run: parts_of_run(scenario, &of_flows, detail),
             flows: of_flows.iter().sum(),
             queues: queues * QUEUE + brief * BRIEF_QUEUE,
-            routes: places.saturating_mul(flows) * 4,
+            routes: positions.saturating_mul(flows) * 4,
             series: series(scenario, queues),
             packets: bytes(packets(scenario, &offered, &rates), PACKET),
             rows: rows(scenario, &offered),
@@ -184,15 +184,15 @@ struct Offered {
 
 impl Offered {
     /// `rates`: those of the ports, shapers included.
-    fn of(scenario: &Scenario, place: usize, rates: &[f64]) -> Self {
-        let flow = &scenario.flows[place];
+    fn of(scenario: &Scenario, index: usize, rates: &[f64]) -> Self {
+        let flow = &scenario.flows[index];
         let end = flow.stop.map_or(scenario.duration, |stop| stop.min(scenario.duration));
         let time = end.saturating_sub(flow.start).as_secs_f64();
         let offered = match flow.transport {
             // Of packets from outside, the program decides.
             Transport::Udp | Transport::Outside { .. } => Self::datagrams(flow, time),
             Transport::UdpReturn { of } => Self::datagrams(&scenario.flows[of], time),
-            Transport::Tcp(_) | Transport::TcpReturn { .. } => Self::segments(scenario, place, time, rates),
+            Transport::Tcp(_) | Transport::TcpReturn { .. } => Self::segments(scenario, index, time, rates),
         };
         let packets = flow.packets.map_or(offered.packets, |most| offered.packets.min(most as f64));
         let packets = flow.bytes.map_or(packets, |most| packets.min(most.0 as f64 / offered.size + 1.0));
@@ -213,8 +213,8 @@ impl Offered {
     }
 
     /// Estimates a connection: as many segments as the slowest link of the path carries, or as its file has.
-    fn segments(scenario: &Scenario, place: usize, time: f64, rates: &[f64]) -> Self {
-        let model = match scenario.flows[place].transport {
+    fn segments(scenario: &Scenario, index: usize, time: f64, rates: &[f64]) -> Self {
+        let model = match scenario.flows[index].transport {
             Transport::Tcp(model) => Some(model),
             Transport::TcpReturn { of } => match scenario.flows[of].transport {
                 Transport::Tcp(model) => Some(model),
@@ -223,9 +223,9 @@ impl Offered {
             _ => None,
         };
         let slowest_of = |flow| path(scenario, flow).map(|port| rates[port]).fold(f64::MAX, f64::min);
-        let slowest = slowest_of(place);
+        let slowest = slowest_of(index);
         // There are no more acknowledgements than segments.
-        let rate = match scenario.flows[place].transport {
+        let rate = match scenario.flows[index].transport {
             Transport::TcpReturn { of } => slowest.min(slowest_of(of)),
             _ => slowest,
         };
@@ -234,7 +234,7 @@ impl Offered {
             let PortModel { link, direction, .. } = scenario.ports[port];
             scenario.links[link].delay(direction).as_secs_f64()
         };
-        let delay_s: f64 = path(scenario, place).map(delay).sum();
+        let delay_s: f64 = path(scenario, index).map(delay).sum();
         // A window a round trip, which is longer than the way there.
         let window = model.map(|model| f64::from(model.receive_window) * 8.0 / delay_s);
         let is_lasting = scenario.changes.is_empty() && delay_s > 0.0;
@@ -272,9 +272,9 @@ fn shaped_rates(scenario: &Scenario) -> Vec<f64> {
             _ => None,
         })
         .collect();
-    for (place, port) in scenario.ports.iter().enumerate().filter(|(place, _)| !changed.contains(place)) {
+    for (index, port) in scenario.ports.iter().enumerate().filter(|(index, _)| !changed.contains(index)) {
         if let Some(rate) = port.tree.rate() {
-            rates[place] = rates[place].min(rate.as_bits() as f64);
+            rates[index] = rates[index].min(rate.as_bits() as f64);
         }
     }
     rates

@@ -130,9 +130,9 @@ impl TcpHosts {
 
     /// Returns the first pending time of each end.
     pub(crate) fn pending(&mut self) -> impl Iterator<Item = (usize, Instant)> + '_ {
-        self.ends.iter_mut().enumerate().map(|(place, end)| {
+        self.ends.iter_mut().enumerate().map(|(index, end)| {
             end.armed = end.endpoint.next(Instant::ZERO);
-            (place, end.armed)
+            (index, end.armed)
         })
     }
 
@@ -451,7 +451,7 @@ fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig
 
 fn build_end(
     scenario: &Scenario,
-    (of, place, flow, start): (usize, usize, &Flow, Instant),
+    (of, index, flow, start): (usize, usize, &Flow, Instant),
     model: &TcpModel,
     active: bool,
     seed: Seed,
@@ -481,7 +481,7 @@ fn build_end(
     }
     Ok(End {
         endpoint,
-        flow: FlowId(place as u32),
+        flow: FlowId(index as u32),
         node: flow.from,
         clock: HostClock::of(node),
         traffic_class: flow.traffic_class & !0b11,

@@ -206,8 +206,8 @@ impl Receiver {
     }
 
     fn is_kept(&self, start: u64, end: u64) -> bool {
-        let place = self.ranges.partition_point(|range| range.1 < end);
-        self.ranges.get(place).is_some_and(|range| range.0 <= start)
+        let index = self.ranges.partition_point(|range| range.1 < end);
+        self.ranges.get(index).is_some_and(|range| range.0 <= start)
     }
 
     fn grow_window(&mut self, segment: &Segment, before: u64, now: Instant) {
@@ -288,9 +288,9 @@ impl Receiver {
 
     fn forget_blocks(&mut self, gone: impl Fn(&Block) -> bool) {
         let mut kept = 0;
-        for place in 0..self.recents {
-            if !gone(&self.recent[place]) {
-                self.recent[kept] = self.recent[place];
+        for index in 0..self.recents {
+            if !gone(&self.recent[index]) {
+                self.recent[kept] = self.recent[index];
                 kept += 1;
             }
         }
@@ -386,8 +386,8 @@ impl Receiver {
         let twice = self.twice.take();
         let blocks = twice.into_iter().chain(self.recent[..self.recents].iter().copied());
         let mut count = 0;
-        for (place, block) in segment.sack.iter_mut().zip(blocks) {
-            *place = block;
+        for (index, block) in segment.sack.iter_mut().zip(blocks) {
+            *index = block;
             count += 1;
         }
         segment.sack_count = count;

@@ -96,14 +96,14 @@ impl Sender {
 
     fn read_blocks(&mut self, segment: &Segment, delivery: &mut Delivery, news: &mut News) {
         let ack = segment.acknowledgment;
-        for (place, block) in segment.blocks().iter().enumerate() {
+        for (index, block) in segment.blocks().iter().enumerate() {
             //= https://www.rfc-editor.org/rfc/rfc2883#section-4
             // The first block reports a duplicate if it lies below the number acknowledged or within
             // the second block.
             let within = |outer: Option<&(u64, u64)>| {
                 outer.is_some_and(|outer| outer.0 <= block.0 && block.1 <= outer.1)
             };
-            if place == 0 && (block.0 < ack || within(segment.blocks().get(1))) {
+            if index == 0 && (block.0 < ack || within(segment.blocks().get(1))) {
                 news.duplicate_report = true;
                 self.undo_repeats = self.undo_repeats.saturating_sub(1);
                 self.rack.on_duplicate_report(ack, self.nxt);

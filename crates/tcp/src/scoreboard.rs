@@ -194,8 +194,8 @@ impl Scoreboard {
 
     #[inline]
     fn at(&mut self, number: u32) -> &mut SentSegment {
-        let place = number.wrapping_sub(self.base) as usize;
-        &mut self.ring[place]
+        let index = number.wrapping_sub(self.base) as usize;
+        &mut self.ring[index]
     }
 
     fn append(&mut self, number: u32) {
@@ -262,8 +262,8 @@ impl Scoreboard {
         let from = self.waiting_from.wrapping_sub(self.base) as usize;
         let from = if from <= self.ring.len() { from } else { 0 };
         let waits = |entry: &SentSegment| entry.has(LOST) && !entry.has(AGAIN);
-        let place = from + self.ring.iter().skip(from).position(waits)?;
-        let number = self.base.wrapping_add(place as u32);
+        let index = from + self.ring.iter().skip(from).position(waits)?;
+        let number = self.base.wrapping_add(index as u32);
         self.waiting_from = number.wrapping_add(1);
         Some(self.repeat(number, now, snapshot))
     }
@@ -330,8 +330,8 @@ impl Scoreboard {
         let end = end.min(self.ring.back().map_or(0, |entry| entry.end));
         while from < end {
             // The known range at or after `from`, if any, bounds the new part.
-            let place = self.ranges.partition_point(|range| range.1 <= from);
-            let known = self.ranges.get(place).copied();
+            let index = self.ranges.partition_point(|range| range.1 <= from);
+            let known = self.ranges.get(index).copied();
             if let Some((known_start, known_end)) = known
                 && known_start <= from
             {
@@ -346,13 +346,13 @@ impl Scoreboard {
 
     /// Marks the segments of a new range as acknowledged.
     fn sack_segments(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
-        let mut place = self.place_of(start);
+        let mut index = self.index_of(start);
         let mut reached = None;
-        while let Some(entry) = self.ring.get(place).filter(|entry| entry.end <= end) {
+        while let Some(entry) = self.ring.get(index).filter(|entry| entry.end <= end) {
             let (low, high) = (entry.start, entry.end);
-            self.sack_entry(place, delivery);
+            self.sack_entry(index, delivery);
             reached = Some((reached.map_or(low, |(first, _): Block| first), high));
-            place += 1;
+            index += 1;
         }
         if let Some(range) = reached {
             self.insert_range(range);
@@ -360,19 +360,19 @@ impl Scoreboard {
     }
 
     /// Returns the index of the first entry that starts at `start` or later.
-    fn place_of(&self, start: u64) -> usize {
+    fn index_of(&self, start: u64) -> usize {
         // A block usually grows at its end, or begins behind a lost segment.
         let hint = self.behind_sacked.wrapping_sub(self.base) as usize;
         (hint..hint.saturating_add(2))
-            .find(|place| self.ring.get(*place).is_some_and(|entry| entry.start == start))
+            .find(|index| self.ring.get(*index).is_some_and(|entry| entry.start == start))
             .unwrap_or_else(|| self.ring.partition_point(|entry| entry.start < start))
     }
 
-    fn sack_entry(&mut self, place: usize, delivery: &mut Delivery) {
-        let number = self.base.wrapping_add(place as u32);
+    fn sack_entry(&mut self, index: usize, delivery: &mut Delivery) {
+        let number = self.base.wrapping_add(index as u32);
         self.behind_sacked = number.wrapping_add(1);
         self.unlink(number);
-        let entry = &mut self.ring[place];
+        let entry = &mut self.ring[index];
         if entry.has(LOST) {
             self.lost -= 1;
             self.waiting -= u32::from(!entry.has(AGAIN));
@@ -390,17 +390,17 @@ impl Scoreboard {
     }
 
     fn insert_range(&mut self, (start, end): Block) {
-        let place = self.ranges.partition_point(|range| range.1 < start);
-        match self.ranges.get_mut(place) {
+        let index = self.ranges.partition_point(|range| range.1 < start);
+        match self.ranges.get_mut(index) {
             Some(range) if range.0 <= end => {
                 *range = (range.0.min(start), range.1.max(end));
                 let joined = range.1;
-                if self.ranges.get(place + 1).is_some_and(|next| next.0 <= joined) {
-                    let next = self.ranges.remove(place + 1);
-                    self.ranges[place].1 = next.1;
+                if self.ranges.get(index + 1).is_some_and(|next| next.0 <= joined) {
+                    let next = self.ranges.remove(index + 1);
+                    self.ranges[index].1 = next.1;
                 }
             }
-            _ => self.ranges.insert(place, (start, end)),
+            _ => self.ranges.insert(index, (start, end)),
         }
     }
 
@@ -413,10 +413,10 @@ impl Scoreboard {
         self.lost += u32::from(!was_lost);
         self.again -= u32::from(was_again);
         self.waiting += u32::from(!was_lost || was_again);
-        let (place, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
+        let (index, hint) = (number.wrapping_sub(base), self.waiting_from.wrapping_sub(base));
         // A hint before the first entry (its index wraps) means that the search starts at the first entry:
         // segments before this one may wait as well.
-        if hint <= self.len() && place < hint {
+        if hint <= self.len() && index < hint {
             self.waiting_from = number;
         }
     }
@@ -453,10 +453,10 @@ impl Scoreboard {
     /// Marks segments as lost after a timeout: the first, and all others except those sent less than
     /// `patience` ago.
     pub(crate) fn lose_all(&mut self, patience: Duration, now: Instant) {
-        for place in 0..self.len() {
-            let number = self.base.wrapping_add(place);
+        for index in 0..self.len() {
+            let number = self.base.wrapping_add(index);
             let entry = self.at(number);
-            let recent = place > 0 && !(entry.at + patience).since(now).is_zero();
+            let recent = index > 0 && !(entry.at + patience).since(now).is_zero();
             if entry.has(SACKED) || recent || entry.has(LOST) && !entry.has(AGAIN) {
                 continue;
             }
@@ -473,8 +473,8 @@ impl Scoreboard {
 
     /// Clears all loss marks, after a spurious recovery.
     pub(crate) fn find_again(&mut self) {
-        for place in 0..self.len() {
-            let number = self.base.wrapping_add(place);
+        for index in 0..self.len() {
+            let number = self.base.wrapping_add(index);
             let entry = self.at(number);
             if entry.has(LOST) {
                 let listed = entry.has(LISTED);

@@ -103,24 +103,24 @@ impl Segments {
     /// Stores a segment. Returns its slot.
     #[inline]
     pub fn keep(&mut self, segment: Segment) -> u64 {
-        if let Some(place) = self.free.pop() {
-            self.kept[place as usize] = segment;
-            return u64::from(place);
+        if let Some(slot) = self.free.pop() {
+            self.kept[slot as usize] = segment;
+            return u64::from(slot);
         }
         self.kept.push(segment);
         self.kept.len() as u64 - 1
     }
 
     /// Returns the segment in a slot; `None` if there is no such slot.
-    pub fn get(&self, place: u64) -> Option<&Segment> {
-        self.kept.get(place as usize)
+    pub fn get(&self, slot: u64) -> Option<&Segment> {
+        self.kept.get(slot as usize)
     }
 
     /// Takes the segment out of its slot, which is free then.
     #[inline]
-    pub fn take(&mut self, place: u64) -> Segment {
-        self.free.push(place as u32);
-        self.kept[place as usize]
+    pub fn take(&mut self, slot: u64) -> Segment {
+        self.free.push(slot as u32);
+        self.kept[slot as usize]
     }
 
     /// Returns true if no segment is stored.

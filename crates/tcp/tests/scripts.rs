@@ -175,8 +175,8 @@ impl<'a> Words<'a> {
     }
 
     fn after(&self, word: &str) -> Option<&'a str> {
-        let place = self.0.iter().position(|known| *known == word)?;
-        self.0.get(place + 1).copied()
+        let index = self.0.iter().position(|known| *known == word)?;
+        self.0.get(index + 1).copied()
     }
 
     fn number(&self, word: &str) -> Option<u64> {
@@ -193,8 +193,8 @@ impl<'a> Words<'a> {
     }
 
     fn blocks(&self) -> Vec<(u64, u64)> {
-        let Some(place) = self.0.iter().position(|word| *word == "sack") else { return Vec::new() };
-        let blocks = self.0[place + 1..].iter().map_while(|word| word.split_once('-'));
+        let Some(index) = self.0.iter().position(|word| *word == "sack") else { return Vec::new() };
+        let blocks = self.0[index + 1..].iter().map_while(|word| word.split_once('-'));
         blocks.map(|(from, to)| (from.parse().expect("a number"), to.parse().expect("a number"))).collect()
     }
 
@@ -219,8 +219,8 @@ impl<'a> Words<'a> {
             echo: self.after("echo").map_or(Instant::ZERO, clock),
             ..Segment::default()
         };
-        for (place, block) in segment.sack.iter_mut().zip(self.blocks()) {
-            *place = block;
+        for (index, block) in segment.sack.iter_mut().zip(self.blocks()) {
+            *index = block;
             segment.sack_count += 1;
         }
         segment
@@ -391,16 +391,16 @@ fn play(text: &str) -> Result<(), String> {
     let mut stage = stage.expect("a script with lines");
     stage.play_until(end + Duration::from_micros(1));
     let sent: Vec<_> = stage.sent.iter().filter(|(at, _)| *at <= end + Duration::from_micros(1)).collect();
-    for (place, wanted) in expected.iter().enumerate() {
-        let Some((at, departure)) = sent.get(place) else {
+    for (index, wanted) in expected.iter().enumerate() {
+        let Some((at, departure)) = sent.get(index) else {
             return Err(format!(
                 "segment {} at {:.6} is not sent",
-                place + 1,
+                index + 1,
                 wanted.at.as_secs_f64() - 100.0
             ));
         };
         if !wanted.is(*at, departure) {
-            return Err(format!("segment {} is `{}`", place + 1, show(*at, departure)));
+            return Err(format!("segment {} is `{}`", index + 1, show(*at, departure)));
         }
     }
     match sent.get(expected.len()) {

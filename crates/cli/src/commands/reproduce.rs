@@ -104,10 +104,10 @@ pub(crate) fn reproduce(arguments: &Reproduce) -> Result<Exit, Failure> {
         ResultsDirectory::start(out.as_deref(), &folder.name)
     };
     // All result directories are started before the first run, which may take minutes.
-    let places = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let outs = folders.iter().map(start).collect::<Result<Vec<_>, _>>()?;
     interrupt::listen();
     let mut all = Vec::new();
-    for (folder, out) in folders.iter().zip(places) {
+    for (folder, out) in folders.iter().zip(outs) {
         let reproduction = match one(folder, out, arguments) {
             Ok(reproduction) if !reproduction.interrupted => reproduction,
             Err(failure) if !interrupt::is_requested() => return Err(failure),

@@ -14,7 +14,7 @@ use crate::output;
 /// # Errors
 /// The first two that do.
 pub(crate) fn check_distinct(files: &[(&str, &Option<PathBuf>)]) -> Result<(), Failure> {
-    let place = |path: &Path| {
+    let resolved = |path: &Path| {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = std::fs::canonicalize(parent.unwrap_or(Path::new(".")));
         parent.unwrap_or_default().join(path.file_name().unwrap_or_default())
@@ -22,7 +22,7 @@ pub(crate) fn check_distinct(files: &[(&str, &Option<PathBuf>)]) -> Result<(), F
     let named: Vec<(&str, &Path)> =
         files.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?))).collect();
     for (index, (option, path)) in named.iter().enumerate() {
-        if let Some((other, _)) = named[..index].iter().find(|(_, other)| place(other) == place(path)) {
+        if let Some((other, _)) = named[..index].iter().find(|(_, other)| resolved(other) == resolved(path)) {
             return Err(Failure::usage(
                 format!("{other} and {option} name the same file, `{}`", path.display()),
                 "give each a file of its own",

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{LOCKGATE, Place, is_possible, summary};
+use super::{Directory, LOCKGATE, is_possible, summary};
 
 /// Returns a scenario with every kind of flow, on a line with a one-way delay of 5 ms.
 fn everything(nodes: &str) -> String {
@@ -86,9 +86,9 @@ fn every_application_runs_on_the_kernels_tcp() {
         return;
     }
     for nodes in [FOUR, SIX] {
-        let place = Place::new();
-        std::fs::write(place.0.path().join("sizes.txt"), "12kB\n3kB 200ms\n").expect("written");
-        let document = summary(&place.command(&everything(nodes)).output().expect("runs"));
+        let directory = Directory::new();
+        std::fs::write(directory.0.path().join("sizes.txt"), "12kB\n3kB 200ms\n").expect("written");
+        let document = summary(&directory.command(&everything(nodes)).output().expect("runs"));
         let flows = &document["flows"];
         for (name, flow) in flows.as_object().expect("flows") {
             let count = |key: &str| flow[key].as_u64().expect("a number");
@@ -131,11 +131,11 @@ fn a_twin_of_echoes_asks_the_same() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    std::fs::write(place.0.path().join("sizes.txt"), "12kB\n").expect("written");
-    let file = place.file(&everything(FOUR));
+    let directory = Directory::new();
+    std::fs::write(directory.0.path().join("sizes.txt"), "12kB\n").expect("written");
+    let file = directory.file(&everything(FOUR));
     let mut command = Command::new(LOCKGATE);
-    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg(file);
+    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(directory.out()).arg(file);
     let done = command.output().expect("runs");
     // 3: a tolerance was exceeded, which is possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
@@ -196,7 +196,7 @@ initial_sequence = "{sequence}"
         )
     };
     let short = |sequence: &str| {
-        let document = summary(&Place::new().command(&text(sequence)).output().expect("runs"));
+        let document = summary(&Directory::new().command(&text(sequence)).output().expect("runs"));
         assert_eq!(document["groups"]["file"]["all"]["completed"], 4, "{}", document["groups"]);
         number(&document["ports"]["router:server"]["queues"]["short"]["sent_bytes"])
     };
@@ -212,12 +212,12 @@ fn what_no_kernel_lets_be_chosen_is_refused() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let text = everything(FOUR).replace("[flow.user]", "[flow.user]\ninitial_sequence = \"run2c\"");
-    std::fs::write(place.0.path().join("sizes.txt"), "12kB\n").expect("written");
-    let done = place.command(&text).output().expect("runs");
+    std::fs::write(directory.0.path().join("sizes.txt"), "12kB\n").expect("written");
+    let done = directory.command(&text).output().expect("runs");
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(2), "{said}");
     assert!(said.contains("choose its first sequence number") && said.contains("`user`"), "{said}");
-    assert!(!place.out().exists(), "nothing was written");
+    assert!(!directory.out().exists(), "nothing was written");
 }

@@ -52,9 +52,9 @@ const FOUR: &str = "[node]\nclient = {}\nr1 = {}\nr2 = {}\nserver = {}\n";
 const SIX: &str = "[node]\nclient = { address = \"fd00::1\" }\nr1 = { address = \"fd00::2\" }\n\
                    r2 = { address = \"fd00::3\" }\nserver = { address = \"fd00::4\" }\n";
 
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
         Self(tempfile::tempdir().expect("a directory"))
     }
@@ -141,17 +141,17 @@ impl Ordinary {
             skipped("not root, so no other user can be played");
             return None;
         }
-        let place = PathBuf::from(format!("/tmp/lockgate-test-{}-{name}", std::process::id()));
-        fs::create_dir_all(&place).expect("a directory");
-        std::os::unix::fs::chown(&place, Some(Self::USER), Some(Self::USER)).expect("given away");
-        fs::copy(LOCKGATE, place.join("lockgate")).expect("copied");
-        let place = Self(place);
-        let examined = place.command(&["doctor"]).output().expect("runs");
+        let directory = PathBuf::from(format!("/tmp/lockgate-test-{}-{name}", std::process::id()));
+        fs::create_dir_all(&directory).expect("a directory");
+        std::os::unix::fs::chown(&directory, Some(Self::USER), Some(Self::USER)).expect("given away");
+        fs::copy(LOCKGATE, directory.join("lockgate")).expect("copied");
+        let directory = Self(directory);
+        let examined = directory.command(&["doctor"]).output().expect("runs");
         if examined.status.code() == Some(4) {
             skipped("this kernel gives ordinary users no user namespaces");
             return None;
         }
-        Some(place)
+        Some(directory)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -172,10 +172,10 @@ fn a_run_is_the_same_live_and_leaves_nothing() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let before = traces();
     // The run needs nothing of the host's environment, not even a PATH.
-    let done = place.command(&(scenario("1s", FOUR))).env_clear().output().expect("runs");
+    let done = directory.command(&(scenario("1s", FOUR))).env_clear().output().expect("runs");
     let summary = summary(&done);
     assert_eq!(summary["mode"], "live");
     let flow = &summary["flows"]["probe"];
@@ -193,7 +193,7 @@ fn a_run_is_the_same_live_and_leaves_nothing() {
     }
     assert_eq!(traces(), before);
     // The manifest has the kernel's settings, by which runs on two machines are compared.
-    let manifest = fs::read(place.out().join("manifest.json")).expect("a manifest");
+    let manifest = fs::read(directory.out().join("manifest.json")).expect("a manifest");
     let manifest: Value = serde_json::from_slice(&manifest).expect("JSON");
     let kernel = &manifest["host"]["kernel"];
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/net/{name}")).expect("a setting");
@@ -224,8 +224,8 @@ fn it_leaves_nothing_when_killed() {
     let ordinary = Ordinary::new("killed");
     for user in [None].into_iter().chain(ordinary.as_ref().map(Some)) {
         for attempt in 0..20u64 {
-            let place = Place::new();
-            let folder = user.map_or_else(|| place.0.path().to_path_buf(), |user| user.0.clone());
+            let directory = Directory::new();
+            let folder = user.map_or_else(|| directory.0.path().to_path_buf(), |user| user.0.clone());
             fs::write(folder.join("scenario.toml"), &text).expect("written");
             let mut command = user.map_or_else(|| Command::new(LOCKGATE), |user| user.command(&[]));
             command.args(commands[attempt as usize % commands.len()].split(' ')).current_dir(&folder);
@@ -253,9 +253,9 @@ fn the_demo_runs_live_for_everybody_and_leaves_nothing() {
     }
     let before = traces();
     let mark = format!("demo-{}", std::process::id());
-    let place = Place::new();
+    let directory = Directory::new();
     let ordinary = Ordinary::new("demo");
-    let mut commands = vec![(Command::new(LOCKGATE), place.0.path().to_path_buf())];
+    let mut commands = vec![(Command::new(LOCKGATE), directory.0.path().to_path_buf())];
     commands.extend(ordinary.as_ref().map(|user| (user.command(&[]), user.0.clone())));
     let started = commands.into_iter().map(|(mut command, folder)| {
         command.args(["demo", "--quiet", "--out", "out"]).current_dir(&folder).env(MARK, &mark);
@@ -293,8 +293,9 @@ fn an_interrupted_run_writes_what_there_is() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let child = place.command(&scenario("60s", FOUR)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let directory = Directory::new();
+    let child =
+        directory.command(&scenario("60s", FOUR)).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("starts");
     std::thread::sleep(Duration::from_millis(1500));
     let interrupted = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
@@ -303,12 +304,12 @@ fn an_interrupted_run_writes_what_there_is() {
     assert_eq!(done.status.code(), Some(130), "{done:?}");
     let summary: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert!(summary["duration_s"].as_f64().expect("a time") < 60.0);
-    assert!(place.out().join("report.html").is_file());
+    assert!(directory.out().join("report.html").is_file());
 }
 
 /// Runs programs on client and server. Returns the output of each.
 fn programs(nodes: &str, duration: &str, client: &str, server: Option<&str>) -> [String; 2] {
-    let place = Place::new();
+    let directory = Directory::new();
     let quote = |text: &str| serde_json::to_string(text).expect("text");
     let with = |nodes: String, name: &str, command: &str| {
         let (head, tail) = nodes.split_once(&format!("{name} = {{")).expect("a node");
@@ -319,10 +320,10 @@ fn programs(nodes: &str, duration: &str, client: &str, server: Option<&str>) -> 
     if let Some(server) = server {
         nodes = with(nodes, "server", server);
     }
-    let done = place.command(&scenario(duration, &nodes)).output().expect("runs");
+    let done = directory.command(&scenario(duration, &nodes)).output().expect("runs");
     let _ = summary(&done);
     let said = |node: &str| {
-        let entries = fs::read_dir(place.out()).expect("results").flatten();
+        let entries = fs::read_dir(directory.out()).expect("results").flatten();
         let mut files =
             entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(&format!("-{node}.txt")));
         files.next().map(|entry| fs::read_to_string(entry.path()).expect("text")).unwrap_or_default()
@@ -428,9 +429,9 @@ fn frames_go_by_af_xdp_where_that_is_permitted_and_by_packet_sockets_elsewhere()
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let run = |frames: &str| {
-        let mut command = place.command(&scenario("1s", FOUR));
+        let mut command = directory.command(&scenario("1s", FOUR));
         command.env("LOCKGATE_FRAMES", frames).output().expect("runs")
     };
     for (frames, express) in [("af_packet", 0.0), ("af_xdp", 1.0)] {
@@ -468,7 +469,7 @@ fn processors_are_kept_awake_where_that_is_permitted() {
         return;
     }
     let allowed = fs::OpenOptions::new().write(true).open("/dev/cpu_dma_latency").is_ok();
-    let done = Place::new().command(&scenario("500ms", FOUR)).output().expect("runs");
+    let done = Directory::new().command(&scenario("500ms", FOUR)).output().expect("runs");
     assert_eq!(summary(&done)["fidelity"]["kept_awake"], f64::from(u8::from(allowed)));
 }
 
@@ -490,8 +491,8 @@ fn what_is_missing_is_named() {
     if !is_possible() || !has("unshare") {
         return;
     }
-    let place = Place::new();
-    let (file, out) = (place.file(&scenario("1s", FOUR)), place.out());
+    let directory = Directory::new();
+    let (file, out) = (directory.file(&scenario("1s", FOUR)), directory.out());
     let run = format!("run --live --quiet --out {} {}", out.display(), file.display());
     let Some(done) = with_two_namespaces(&run) else { return };
     let said = String::from_utf8_lossy(&done.stderr);
@@ -516,10 +517,10 @@ fn a_twin_is_a_table() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let file = place.file(&scenario("1s", FOUR));
+    let directory = Directory::new();
+    let file = directory.file(&scenario("1s", FOUR));
     let mut command = Command::new(LOCKGATE);
-    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg(file);
+    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(directory.out()).arg(file);
     let done = command.output().expect("runs");
     // 3: a tolerance was exceeded, which is possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
@@ -537,7 +538,7 @@ fn a_twin_is_a_table() {
     assert_eq!(simulated, 199);
     assert!(live <= simulated, "{live} packets live, {simulated} simulated");
     for name in ["simulation.json", "summary.json", "twin.json", "report.html"] {
-        assert!(Path::new(&place.out()).join(name).is_file(), "{name}");
+        assert!(Path::new(&directory.out()).join(name).is_file(), "{name}");
     }
 }
 
@@ -548,11 +549,11 @@ fn a_twin_of_a_policy_has_both_directions_in_its_table() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let policy = "[router]\nmode = \"both\"\ninterfaces = { wan = \"eth0\" }\n\
                   [port.wan]\nrate = \"2mbit\"\nqueue.q = { kind = \"fifo\", limit = \"20p\" }\n\
                   [port.\"wan:in\"]\nrate = \"3mbit\"\nqueue.p = { kind = \"fifo\", limit = \"20p\" }\n";
-    let folder = Path::new(&place.out()).parent().expect("a folder").to_owned();
+    let folder = Path::new(&directory.out()).parent().expect("a folder").to_owned();
     std::fs::write(folder.join("house.toml"), policy).expect("written");
     let laboratory = "duration = \"2s\"\nwarmup = \"500ms\"\nnode = { a = {}, r = {}, b = {} }\n\
          link.lan = { between = [\"a\", \"r\"], rate = \"100mbit\" }\nlink.line = { between = [\"r\", \"b\"], rate = \"100mbit\" }\n\
@@ -561,7 +562,7 @@ fn a_twin_of_a_policy_has_both_directions_in_its_table() {
          flow.down = { from = \"b\", to = \"a\", size = \"1000B\", rate = \"4mbit\" }\n";
     std::fs::write(folder.join("laboratory.toml"), laboratory).expect("written");
     let mut command = Command::new(LOCKGATE);
-    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(place.out()).arg("laboratory.toml");
+    command.args(["run", "--twin", "--quiet", "--json", "--out"]).arg(directory.out()).arg("laboratory.toml");
     let done = command.current_dir(&folder).output().expect("runs");
     // 3 and 5: a tolerance or a limit was exceeded, which is possible on a busy machine.
     assert!(matches!(done.status.code(), Some(0 | 3 | 5)), "{done:?}");
@@ -638,10 +639,10 @@ fn connections_are_the_kernels() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let tcp = "[flow.file]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\ncongestion = \"reno\"\nbytes = \"300kB\"\n\
                [flow.bulk]\nfrom = \"client\"\nto = \"server\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\nstop = \"3s\"\n";
-    let done = place.command(&scenario("4s", &format!("{tcp}{FOUR}"))).output().expect("runs");
+    let done = directory.command(&scenario("4s", &format!("{tcp}{FOUR}"))).output().expect("runs");
     let flows = &summary(&done)["flows"];
     for name in ["file", "file/return", "bulk", "bulk/return"] {
         let count = |key: &str| flows[name][key].as_u64().expect("a number");

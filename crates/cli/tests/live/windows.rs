@@ -9,7 +9,7 @@ use std::process::Command;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-use super::Place;
+use super::Directory;
 use super::host::{LOCKGATE, is_possible, skipped};
 
 /// A connection of 20 Mbit/s and 500 ms. Windows are taken half-way between the flights of slow start, where
@@ -40,11 +40,11 @@ start = "1250ms"
 }
 
 /// Runs the scenario. Returns whether the machine was in time, and the windows of the flow in segments.
-fn windows(file: &Path, place: &Path, live: bool) -> (bool, Vec<f64>) {
-    let series = place.join(if live { "live.flent.gz" } else { "simulated.flent.gz" });
+fn windows(file: &Path, directory: &Path, live: bool) -> (bool, Vec<f64>) {
+    let series = directory.join(if live { "live.flent.gz" } else { "simulated.flent.gz" });
     let mut command = Command::new(LOCKGATE);
     command.args(["run", "--quiet"]).args(live.then_some("--live")).arg(file);
-    command.arg("--series").arg(&series).arg("--out").arg(place.join(if live {
+    command.arg("--series").arg(&series).arg("--out").arg(directory.join(if live {
         "live"
     } else {
         "simulated"
@@ -71,20 +71,20 @@ fn windows_of_a_long_path_are_this_kernels() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
     for control in ["reno", "cubic", "bbr"] {
         if !known.split_whitespace().any(|name| name == control) {
             skipped(format!("this kernel has no `{control}`"));
             continue;
         }
-        let file = place.file(&scenario(control));
-        let (_, simulated) = windows(&file, place.0.path(), false);
+        let file = directory.file(&scenario(control));
+        let (_, simulated) = windows(&file, directory.0.path(), false);
         // A tenth: the flights of BBR are paced, so that a late look at a window sees another one.
         let is_near = |pair: (&f64, &f64)| (pair.0 - pair.1).abs() <= 2.0_f64.max(0.1 * pair.0);
         let (mut times, mut agrees) = (0, false);
         for _ in 0..3 {
-            let (in_time, kernel) = windows(&file, place.0.path(), true);
+            let (in_time, kernel) = windows(&file, directory.0.path(), true);
             println!(
                 "{control}, in time: {in_time}\n    kernel    {kernel:.0?}\n    simulated {simulated:.0?}"
             );

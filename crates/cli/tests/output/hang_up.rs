@@ -10,20 +10,25 @@ use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::{PATIENCE, Place, end, host, names, signal, until};
+use crate::{Directory, PATIENCE, end, host, names, signal, until};
 
 /// A command on a terminal of its own: `setsid` makes it the leader of the terminal's session.
-fn on_terminal(place: &Place, arguments: &[&str], controls: bool, stderr: Option<File>) -> (Child, File) {
+fn on_terminal(
+    directory: &Directory,
+    arguments: &[&str],
+    controls: bool,
+    stderr: Option<File>,
+) -> (Child, File) {
     let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&main).and_then(|()| unlockpt(&main)).expect("unlocked");
     let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&main, size).expect("sized");
     let name = ptsname(&main, Vec::new()).expect("a name").into_string().expect("text");
     let end = || File::options().read(true).write(true).open(&name).expect("the other end");
-    let plain = place.lockgate(arguments);
+    let plain = directory.lockgate(arguments);
     let mut command = Command::new("setsid");
     command.args(controls.then_some("--ctty")).arg(plain.get_program()).args(plain.get_args());
-    command.current_dir(place.0.path()).env("TERM", "xterm").stdin(end()).stdout(end());
+    command.current_dir(directory.0.path()).env("TERM", "xterm").stdin(end()).stdout(end());
     command.stderr(stderr.map_or_else(|| Stdio::from(end()), Stdio::from));
     let child = command.spawn().expect("setsid is part of every Linux");
     (child, File::from(main))
@@ -42,10 +47,10 @@ fn shown(main: &mut File, words: &str) {
 
 fn closes(how: &str) {
     for (controls, stderr) in [(true, false), (true, true), (false, false)] {
-        let place = Place::new();
+        let directory = Directory::new();
         let watch = ["watch", "small.toml", how, "--duration", "1h", "--out", "out"];
-        let file = stderr.then(|| File::create(place.at("stderr")).expect("created"));
-        let (mut child, mut main) = on_terminal(&place, &watch, controls, file);
+        let file = stderr.then(|| File::create(directory.at("stderr")).expect("created"));
+        let (mut child, mut main) = on_terminal(&directory, &watch, controls, file);
         shown(&mut main, "running");
         drop(main);
         let status = end(&mut child);
@@ -56,8 +61,8 @@ fn closes(how: &str) {
             (Some(130), None),
             "{how}, controlling: {controls}, stderr elsewhere: {stderr}"
         );
-        assert!(place.at("out/summary.json").is_file());
-        assert!(names(place.0.path()).iter().all(|name| !name.starts_with('.')));
+        assert!(directory.at("out/summary.json").is_file());
+        assert!(names(directory.0.path()).iter().all(|name| !name.starts_with('.')));
     }
 }
 
@@ -85,18 +90,18 @@ fn is_hang_up_ignored() -> bool {
 /// A shell that ends passes the hang-up on, so that a second SIGHUP arrives while the run stops.
 #[test]
 fn a_second_hang_up_aborts_nothing() {
-    let place = Place::new();
+    let directory = Directory::new();
     let watch =
         ["watch", "small.toml", "--sim", "--plain", "--every", "1s", "--duration", "1h", "--out", "out"];
     // Under `nohup` the child inherits that the signal is ignored, and a run then rightly goes on.
     let mut command = if is_hang_up_ignored() {
-        let plain = place.lockgate(&watch);
+        let plain = directory.lockgate(&watch);
         let mut command = Command::new("env");
         command.arg("--default-signal=HUP").arg(plain.get_program()).args(plain.get_args());
-        command.current_dir(place.0.path()).stdin(Stdio::null());
+        command.current_dir(directory.0.path()).stdin(Stdio::null());
         command
     } else {
-        place.lockgate(&watch)
+        directory.lockgate(&watch)
     };
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
     let mut first = [0; 1];
@@ -112,23 +117,23 @@ fn a_second_hang_up_aborts_nothing() {
         std::thread::sleep(Duration::from_millis(1));
     };
     assert_eq!(status.code(), Some(130));
-    assert!(place.at("out/summary.json").is_file());
+    assert!(directory.at("out/summary.json").is_file());
 }
 
 #[test]
 fn nohup_keeps_a_run_going() {
-    let place = Place::new();
-    let plain = place.lockgate(&["run", "small.toml", "-q", "--duration", "1000h", "--out", "out"]);
+    let directory = Directory::new();
+    let plain = directory.lockgate(&["run", "small.toml", "-q", "--duration", "1000h", "--out", "out"]);
     let mut command = Command::new("nohup");
-    command.arg(plain.get_program()).args(plain.get_args()).current_dir(place.0.path());
+    command.arg(plain.get_program()).args(plain.get_args()).current_dir(directory.0.path());
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
-    until("the draft", || names(place.0.path()).iter().any(|name| name.ends_with(".partial")));
+    until("the draft", || names(directory.0.path()).iter().any(|name| name.ends_with(".partial")));
     signal(&child, "HUP");
     // The signals that it listens to it obeys.
     std::thread::sleep(Duration::from_millis(300));
     assert!(child.try_wait().expect("a child").is_none(), "it ended at a hang-up that was to be ignored");
     signal(&child, "INT");
     assert_eq!(end(&mut child).and_then(|status| status.code()), Some(130));
-    assert!(place.at("out/summary.json").is_file());
+    assert!(directory.at("out/summary.json").is_file());
 }

@@ -35,13 +35,13 @@ fn program() -> PathBuf {
 }
 
 /// A directory that contains `small.toml`.
-struct Place(tempfile::TempDir);
+struct Directory(tempfile::TempDir);
 
-impl Place {
+impl Directory {
     fn new() -> Self {
-        let place = Self(tempfile::tempdir().expect("a directory"));
-        fs::write(place.at("small.toml"), SCENARIO).expect("written");
-        place
+        let directory = Self(tempfile::tempdir().expect("a directory"));
+        fs::write(directory.at("small.toml"), SCENARIO).expect("written");
+        directory
     }
 
     fn at(&self, name: &str) -> PathBuf {

@@ -3,18 +3,18 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::{Place, errors};
+use crate::{Directory, errors};
 
 const WATCH: [&str; 6] = ["watch", "small.toml", "--sim", "--pace", "0", "--plain"];
 
 #[test]
 fn a_session_is_saved_over_nothing_but_a_saved_session() {
-    let place = Place::new();
-    fs::write(place.at("mine.toml"), "mine").expect("written");
-    symlink("mine.toml", place.at("link.toml")).expect("linked");
-    fs::create_dir(place.at("directory")).expect("created");
-    fs::create_dir(place.at("results")).expect("created");
-    let before = place.everything();
+    let directory = Directory::new();
+    fs::write(directory.at("mine.toml"), "mine").expect("written");
+    symlink("mine.toml", directory.at("link.toml")).expect("linked");
+    fs::create_dir(directory.at("directory")).expect("created");
+    fs::create_dir(directory.at("results")).expect("created");
+    let before = directory.everything();
     for (save, why) in [
         ("mine.toml", "it is a file of yours"),
         ("small.toml", "it is a file of yours"),
@@ -24,27 +24,28 @@ fn a_session_is_saved_over_nothing_but_a_saved_session() {
         ("nowhere/s.toml", "there is no such directory"),
         ("results/s.toml", "only results go to"),
     ] {
-        let output = place.run(&[&WATCH[..], &["--out", "results", "--save", save]].concat());
+        let output = directory.run(&[&WATCH[..], &["--out", "results", "--save", save]].concat());
         let errors = errors(&output);
         // Refused at the start: no sample was printed.
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{save}: {errors}");
         assert!(errors.contains(why) && errors.contains("--save"), "{save}: {errors}");
     }
-    assert_eq!(place.everything(), before);
+    assert_eq!(directory.everything(), before);
     for _ in 0..2 {
-        let output = place.run(&[&WATCH[..], &["--save", "s.toml"]].concat());
+        let output = directory.run(&[&WATCH[..], &["--save", "s.toml"]].concat());
         assert!(output.status.success(), "{}", errors(&output));
-        let replayed = place.run(&["check", "s.toml"]);
+        let replayed = directory.run(&["check", "s.toml"]);
         assert!(replayed.status.success(), "{}", errors(&replayed));
     }
 }
 
 #[test]
 fn a_session_that_cannot_be_saved_does_not_take_the_results_along() {
-    let place = Place::new();
-    fs::create_dir(place.at("disk")).expect("created");
+    let directory = Directory::new();
+    fs::create_dir(directory.at("disk")).expect("created");
     let arguments = ["watch", "small.toml", "--sim", "--pace", "10", "--plain", "--every", "10ms"];
-    let mut command = place.lockgate(&[&arguments[..], &["--out", "out", "--save", "disk/s.toml"]].concat());
+    let mut command =
+        directory.lockgate(&[&arguments[..], &["--out", "out", "--save", "disk/s.toml"]].concat());
     let mut child = command
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -53,23 +54,23 @@ fn a_session_that_cannot_be_saved_does_not_take_the_results_along() {
     // The first sample shows that the checks of the start have passed.
     let mut first = [0; 1];
     std::io::Read::read_exact(child.stdout.as_mut().expect("stdout"), &mut first).expect("a sample");
-    fs::remove_dir(place.at("disk")).expect("lost meanwhile");
+    fs::remove_dir(directory.at("disk")).expect("lost meanwhile");
     let output = child.wait_with_output().expect("ends");
     assert_eq!(output.status.code(), Some(1), "{}", errors(&output));
     assert!(errors(&output).contains("cannot write `disk/s.toml`"), "{}", errors(&output));
-    assert!(place.at("out/summary.json").is_file());
+    assert!(directory.at("out/summary.json").is_file());
 }
 
 #[test]
 fn reference_pages_replace_only_generated_ones() {
-    let place = Place::new();
-    fs::create_dir(place.at("docs")).expect("created");
-    fs::write(place.at("docs/metrics.md"), "# My own metrics\n").expect("written");
-    let write = |pages: &[&str]| place.run(&[&["docs", "--out", "docs"], pages].concat());
+    let directory = Directory::new();
+    fs::create_dir(directory.at("docs")).expect("created");
+    fs::write(directory.at("docs/metrics.md"), "# My own metrics\n").expect("written");
+    let write = |pages: &[&str]| directory.run(&[&["docs", "--out", "docs"], pages].concat());
     let output = write(&["traffic", "metrics"]);
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
     assert!(errors(&output).contains("cannot write `docs/metrics.md`"), "{}", errors(&output));
-    assert_eq!(fs::read_to_string(place.at("docs/metrics.md")).expect("kept"), "# My own metrics\n");
+    assert_eq!(fs::read_to_string(directory.at("docs/metrics.md")).expect("kept"), "# My own metrics\n");
     for _ in 0..2 {
         assert!(write(&["traffic"]).status.success());
     }

@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::process::{Command, Output, Stdio};
 
 use crate::host::skipped;
-use crate::{Place, end, errors, program};
+use crate::{Directory, end, errors, program};
 
 const RUN: [&str; 5] = ["run", "small.toml", "-q", "--out", "out"];
 
 #[test]
 fn output_that_is_not_written_is_an_error() {
-    let place = Place::new();
+    let directory = Directory::new();
     let commands: [&[&str]; 11] = [
         &RUN,
         &["run", "small.toml", "-q", "--json", "--out", "out"],
@@ -26,27 +26,27 @@ fn output_that_is_not_written_is_an_error() {
     ];
     for arguments in commands {
         let full = File::options().write(true).open("/dev/full").expect("Linux has it");
-        let output = place.lockgate(arguments).stdout(full).output().expect("runs");
+        let output = directory.lockgate(arguments).stdout(full).output().expect("runs");
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {}", errors(&output));
         assert!(errors(&output).contains("cannot write the output: there is no room"), "{}", errors(&output));
     }
-    assert!(place.at("out/summary.json").is_file(), "results are whole all the same");
+    assert!(directory.at("out/summary.json").is_file(), "results are whole all the same");
     // A command that failed keeps its own exit code.
     let full = File::options().write(true).open("/dev/full").expect("Linux has it");
     let output =
-        place.lockgate(&["check", "small.toml", "missing.toml"]).stdout(full).output().expect("runs");
+        directory.lockgate(&["check", "small.toml", "missing.toml"]).stdout(full).output().expect("runs");
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
 fn output_that_a_disk_has_no_room_for_is_an_error() {
-    let place = Place::new();
-    fs::create_dir(place.at("disk")).expect("created");
+    let directory = Directory::new();
+    fs::create_dir(directory.at("disk")).expect("created");
     let apart = |script: &str| -> Output {
         Command::new("unshare")
             .args(["-Urm", "sh", "-c", script])
             .arg(program())
-            .current_dir(place.0.path())
+            .current_dir(directory.0.path())
             .output()
             .expect("unshare is part of every Linux")
     };
@@ -61,13 +61,13 @@ fn output_that_a_disk_has_no_room_for_is_an_error() {
 }
 
 /// With a closed pipe for these.
-fn closed(place: &Place, arguments: &[&str], out: bool, err: bool) -> Output {
+fn closed(directory: &Directory, arguments: &[&str], out: bool, err: bool) -> Output {
     let pipe = || {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         Stdio::from(writer)
     };
-    let mut command = place.lockgate(arguments);
+    let mut command = directory.lockgate(arguments);
     if out {
         command.stdout(pipe());
     }
@@ -79,29 +79,29 @@ fn closed(place: &Place, arguments: &[&str], out: bool, err: bool) -> Output {
 
 #[test]
 fn a_reader_that_has_gone_ends_the_output_quietly() {
-    let place = Place::new();
+    let directory = Directory::new();
     for arguments in
         [&RUN[..], &["list"], &["schema", "scenario"], &["man"], &["conform", "rr", "--trials", "1"]]
     {
-        let output = closed(&place, arguments, true, false);
+        let output = closed(&directory, arguments, true, false);
         assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()), "{arguments:?}");
     }
-    assert!(place.at("out/summary.json").is_file());
+    assert!(directory.at("out/summary.json").is_file());
     // A watched run whose reader has gone ends as by `q`, with its results.
     let long = ["watch", "small.toml", "--sim", "--plain", "--every", "10ms", "--duration", "1000h"];
-    let mut command = place.lockgate(&[&long[..], &["--out", "watched"]].concat());
+    let mut command = directory.lockgate(&[&long[..], &["--out", "watched"]].concat());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
     drop(child.stdout.take());
     let status = end(&mut child).expect("it does not go on for a thousand hours");
     assert_eq!(status.code(), Some(0));
-    assert!(place.at("watched/summary.json").is_file());
+    assert!(directory.at("watched/summary.json").is_file());
 }
 
 #[test]
 fn a_closed_stderr_changes_no_exit_code() {
-    let place = Place::new();
+    let directory = Directory::new();
     let keys: Vec<String> = (0..50).map(|n| format!("key{n} = 1")).collect();
-    fs::write(place.at("bad.toml"), keys.join("\n")).expect("written");
+    fs::write(directory.at("bad.toml"), keys.join("\n")).expect("written");
     let cases: [(&[&str], i32); 8] = [
         (&["check", "bad.toml"], 2),
         (&["run", "bad.toml"], 2),
@@ -114,7 +114,7 @@ fn a_closed_stderr_changes_no_exit_code() {
     ];
     for (arguments, code) in cases {
         for out in [false, true] {
-            let output = closed(&place, arguments, out, true);
+            let output = closed(&directory, arguments, out, true);
             assert_eq!(output.status.code(), Some(code), "{arguments:?}, stdout closed: {out}");
         }
     }

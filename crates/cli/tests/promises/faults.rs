@@ -195,8 +195,8 @@ impl Scene {
             "bridge" => ("eth1", false),
             direction => ("eth2", direction == "egress"),
         };
-        let places: Vec<_> = directions(self.mode).iter().map(at).collect();
-        let attach = || places.iter().map(|(at, is_leaving)| by(at, *is_leaving)).collect::<Vec<_>>();
+        let points: Vec<_> = directions(self.mode).iter().map(at).collect();
+        let attach = || points.iter().map(|(at, is_leaving)| by(at, *is_leaving)).collect::<Vec<_>>();
         let attached = self.network.router.inside(attach).expect("entered").into_iter();
         // One of two programs for the same place in the driver is refused.
         let attached: Vec<Redirection> = attached.filter_map(Result::ok).collect();

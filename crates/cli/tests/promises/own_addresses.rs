@@ -20,8 +20,8 @@ const BROADCAST: [u8; 4] = [10, 3, 0, 255];
 pub(super) const PORT: u16 = 6_000;
 
 /// Opens a socket that receives at `PORT`.
-pub(super) fn bound(place: &Namespace) -> UdpSocket {
-    let socket = open_socket(place, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)));
+pub(super) fn bound(namespace: &Namespace) -> UdpSocket {
+    let socket = open_socket(namespace, || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, PORT)));
     socket.set_read_timeout(Some(Duration::from_millis(300))).expect("set");
     socket.set_broadcast(true).expect("set");
     socket

@@ -239,16 +239,17 @@ impl Running {
     }
 
     /// Returns `/metrics` of its page, which it serves with `--web 127.0.0.1:0` in this namespace.
-    pub(crate) fn metrics(&self, place: &Namespace) -> String {
-        self.page(place, "/metrics")
+    pub(crate) fn metrics(&self, namespace: &Namespace) -> String {
+        self.page(namespace, "/metrics")
     }
 
     /// Returns the body of a document of its page.
-    pub(crate) fn page(&self, place: &Namespace, path: &str) -> String {
+    pub(crate) fn page(&self, namespace: &Namespace, path: &str) -> String {
         let log = self.log();
         let address = log.split_once("page: http://").and_then(|(_, rest)| rest.split_once('/'));
         let address = address.unwrap_or_else(|| panic!("no page: {log}")).0;
-        let mut stream = place.inside(|| TcpStream::connect(address)).expect("entered").expect("connected");
+        let mut stream =
+            namespace.inside(|| TcpStream::connect(address)).expect("entered").expect("connected");
         stream.set_read_timeout(Some(PATIENCE)).expect("set");
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").expect("sent");
         let mut text = String::new();

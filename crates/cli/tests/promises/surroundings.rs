@@ -128,33 +128,33 @@ impl Scene {
         }
         for station in 0..STATIONS.len() {
             let socket =
-                open_socket(scene.place(station), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ANSWERS)));
+                open_socket(scene.namespace(station), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ANSWERS)));
             scene.threads.push(answer(socket, scene.stop.clone()));
         }
-        let socket = open_socket(scene.place(0), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
+        let socket = open_socket(scene.namespace(0), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
         scene.threads.push(stream(socket, scene.stop.clone()));
         Some(scene)
     }
 
-    fn place(&self, station: usize) -> &Namespace {
+    fn namespace(&self, station: usize) -> &Namespace {
         let Network { hosts, router } = &self.network;
         [&hosts[0], &hosts[1], &self.third, router][station]
     }
 
     /// Runs a command of the table. Returns whether it succeeded.
     fn command(&self, text: &str) -> bool {
-        let place = STATIONS.iter().position(|name| text.starts_with(&format!("{name}: ")));
-        let (place, text) = place.map_or((3, text), |it| (it, &text[STATIONS[it].len() + 2..]));
+        let station = STATIONS.iter().position(|name| text.starts_with(&format!("{name}: ")));
+        let (station, text) = station.map_or((3, text), |it| (it, &text[STATIONS[it].len() + 2..]));
         if let Some(setting) = text.strip_prefix("sysctl ") {
             let (name, value) = setting.split_once('=').expect("a value");
             let path = format!("/proc/sys/{}", name.replace('.', "/"));
-            return self.place(place).inside(|| std::fs::write(path, value)).expect("entered").is_ok();
+            return self.namespace(station).inside(|| std::fs::write(path, value)).expect("entered").is_ok();
         }
         let own = if text.contains("OWN") { self.own() } else { String::new() };
         let text = text.replace("OWN", &own);
         let (program, rest) = text.split_once(' ').expect("a program");
         let arguments: Vec<&str> = if program == "nft" { vec![rest] } else { rest.split(' ').collect() };
-        run(self.place(place), program, &arguments).status.success()
+        run(self.namespace(station), program, &arguments).status.success()
     }
 
     /// Returns the router's own interface of its first one.
@@ -178,7 +178,7 @@ impl Scene {
             let tried: Vec<_> = WAYS
                 .map(|(from, name, to)| {
                     let socket =
-                        open_socket(self.place(from), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
+                        open_socket(self.namespace(from), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
                     scope.spawn(move || reaches(&socket, to).then_some(name))
                 })
                 .into_iter()
@@ -190,10 +190,10 @@ impl Scene {
     /// Sends a burst from a station to another one, at this address.
     fn burst(&self, from: usize, at: usize, to: [u8; 4]) -> Rate {
         let to = SocketAddr::from((to, BURST));
-        let inbound = open_socket(self.place(at), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, BURST)));
+        let inbound = open_socket(self.namespace(at), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, BURST)));
         inbound.set_read_timeout(Some(Duration::from_millis(400))).expect("set");
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&inbound, 4 << 20).expect("set");
-        let outbound = open_socket(self.place(from), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
+        let outbound = open_socket(self.namespace(from), || UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)));
         let begun = Instant::now();
         for _ in 0..COUNT {
             let _ = outbound.send_to(&[0; 1_000], to);

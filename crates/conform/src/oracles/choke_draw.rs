@@ -40,16 +40,16 @@ impl Queue {
         }
     }
 
-    /// Offers a packet of the flow at `place` and returns true if that flow's packet is drawn. The offered
+    /// Offers a packet of the flow at `index` and returns true if that flow's packet is drawn. The offered
     /// packet never enters: it is not ECN-capable.
-    fn meets(&mut self, place: usize) -> Result<bool, String> {
-        let flow = self.flows[place];
+    fn meets(&mut self, index: usize) -> Result<bool, String> {
+        let flow = self.flows[index];
         self.port.offer(Packet::new(packet(flow, 1000)), Instant::ZERO, &NoHeaders);
         let dropped: Vec<_> = self.port.take_drops().map(|(packet, _)| packet.flow.0).collect();
         match dropped[..] {
             [one] if one == flow => Ok(false),
             [one, other] if one == flow && other == flow => {
-                self.flows.remove(place);
+                self.flows.remove(index);
                 Ok(true)
             }
             _ => Err(format!("a packet of flow {flow} dropped {dropped:?}")),
@@ -78,9 +78,9 @@ impl Oracle for ChokeDraw {
             let mut met = vec![0_u32; WAITING as usize];
             for _ in 0..COUNT {
                 queue.refill();
-                let place = random.below(WAITING) as usize;
-                match queue.meets(place) {
-                    Ok(meets) => met[place] += u32::from(meets),
+                let index = random.below(WAITING) as usize;
+                match queue.meets(index) {
+                    Ok(meets) => met[index] += u32::from(meets),
                     Err(why) => worst.fault(Some(&why)),
                 }
             }

@@ -10,11 +10,11 @@ use lockgate_measure::recording::Recording;
 
 pub(super) struct Pollaczek;
 
-/// Returns the mean waiting time in the queue `place` of the first port, in milliseconds; NaN without
+/// Returns the mean waiting time in the queue `queue` of the first port, in milliseconds; NaN without
 /// packets.
-pub(super) fn mean_wait_ms(recording: &Recording, place: &str) -> f64 {
+pub(super) fn mean_wait_ms(recording: &Recording, queue: &str) -> f64 {
     let port = &recording.ports[0];
-    let index = port.queues().iter().position(|found| found.name == place);
+    let index = port.queues().iter().position(|found| found.name == queue);
     index.and_then(|index| port.sojourn(index as u32).mean()).map_or(f64::NAN, |picos| picos / 1e9)
 }
 

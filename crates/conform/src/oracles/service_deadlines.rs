@@ -62,14 +62,14 @@ impl Oracle for ServiceDeadlines {
             let mut link = forest.link(kind.name, &json!({}), RATE, &Served::share);
             let fresh = |curve: &Curve| Watched { curve: *curve, waiting: 0, work: 0, begins: Vec::new() };
             let mut watched: Vec<Watched> = curves.iter().map(fresh).collect();
-            let place = |leaf: usize| leaves.binary_search(&leaf).unwrap_or(0);
+            let index_of = |leaf: usize| leaves.binary_search(&leaf).unwrap_or(0);
             let (mut now, mut seen) = (Instant::ZERO, 0);
             let mut offers = 0;
             loop {
                 while seen < link.sent.len() {
                     let sent = &link.sent[seen];
                     seen += 1;
-                    let leaf = &mut watched[place(sent.packet.flow.0 as usize)];
+                    let leaf = &mut watched[index_of(sent.packet.flow.0 as usize)];
                     leaf.waiting -= 1;
                     leaf.work += u128::from(sent.packet.length) * BYTE;
                     let end = sent.at + RATE.time_for(sent.packet.bytes());

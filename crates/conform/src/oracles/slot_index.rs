@@ -38,9 +38,9 @@ fn hold_times(traffic: &Traffic, ends: &[u64], child: usize, worst: &mut Measure
     let bound = time_index(traffic, child);
     let own: Vec<usize> =
         (0..traffic.offers.len()).filter(|offer| traffic.offers[*offer].child == child).collect();
-    for (place, offer) in own.iter().enumerate() {
+    for (index, offer) in own.iter().enumerate() {
         let at = traffic.offers[*offer].at;
-        let ahead = own[..place].iter().filter(|before| ends[**before] > at);
+        let ahead = own[..index].iter().filter(|before| ends[**before] > at);
         let waits = ahead.chain([offer]).map(|before| i128::from(traffic.offers[*before].length));
         let late = i128::from(ends[*offer] - at) * weight - waits.sum::<i128>() * sum;
         // The bound was rounded down by less than a byte.

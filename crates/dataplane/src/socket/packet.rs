@@ -5,7 +5,7 @@
 //! which a program reads it does not matter. The kernel moves the outermost VLAN tag of a frame to the ring's
 //! header; the socket restores it.
 //!
-//! Super-frames are longer than a place of the ring, which has only their start. The kernel queues them at
+//! Super-frames are longer than a slot of the ring, which has only their start. The kernel queues them at
 //! the socket as well, in the same order, and the socket divides them.
 #![allow(unsafe_code, reason = "memory shared with the kernel, and its calls")]
 
@@ -134,7 +134,7 @@ impl PacketSocket {
     }
 
     fn header(&self) -> *mut libc::tpacket2_hdr {
-        // SAFETY: `next < frames`, so the place lies within the ring, which is mapped while `self` lives.
+        // SAFETY: `next < frames`, so the slot lies within the ring, which is mapped while `self` lives.
         unsafe { self.ring.add(self.next * self.frame_size) }.cast()
     }
 
@@ -171,7 +171,7 @@ impl PacketSocket {
         let room = if tag.is_some() { TAG } else { 0 };
         let mut bytes = [0; super_frame::HEADER];
         if self.super_frames.is_some() {
-            // SAFETY: the kernel has written the description right in front of the frame, in this place of
+            // SAFETY: the kernel has written the description right in front of the frame, in this slot of
             // the ring.
             unsafe {
                 let from = header.cast::<u8>().add(start - super_frame::HEADER);
@@ -225,7 +225,7 @@ impl PacketSocket {
 
 impl SuperFrames {
     /// Takes the next long frame from the socket's queue, whose outermost tag and description are those of
-    /// its place in the ring.
+    /// its slot in the ring.
     fn take_long(
         &mut self,
         socket: &OwnedFd,

@@ -48,16 +48,16 @@ impl Header {
         true
     }
 
-    /// Writes the checksum that the kernel left out. Its place has the sum of the pseudo-header.
+    /// Writes the checksum that the kernel left out. Its field has the sum of the pseudo-header.
     fn complete(self, frame: &mut [u8]) -> bool {
         let start = usize::from(self.checksum_start);
-        let place = start + usize::from(self.checksum_offset);
-        if place + 2 > frame.len() {
+        let at = start + usize::from(self.checksum_offset);
+        if at + 2 > frame.len() {
             return false;
         }
         let sum = !checksum::sum(&frame[start..]);
         // UDP: a checksum of zero means none, and its complement is the same number.
-        set_word(frame, place, if sum == 0 { 0xffff } else { sum });
+        set_word(frame, at, if sum == 0 { 0xffff } else { sum });
         true
     }
 

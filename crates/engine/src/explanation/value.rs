@@ -48,8 +48,8 @@ fn short(value: f64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if value == 0.0 {
         return f.write_str("0");
     }
-    let places = (DIGITS - 1 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 12) as usize;
-    let text = format!("{value:.places$}");
+    let decimals = (DIGITS - 1 - libm::floor(libm::log10(value.abs())) as i32).clamp(0, 12) as usize;
+    let text = format!("{value:.decimals$}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     f.write_str(text)
 }

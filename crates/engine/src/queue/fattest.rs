@@ -46,16 +46,16 @@ const SEARCHED_QUEUES: usize = 16;
 pub(crate) struct Fattest {
     /// Up to [`SEARCHED_QUEUES`] queues, while there are no `buckets`. A single one, as most subscribers
     /// have, is inline.
-    few: SmallVec<[Place; 1]>,
+    few: SmallVec<[Rank; 1]>,
     /// Number of moves between buckets so far.
     moves: u64,
     /// Buckets, once a queue at index [`SEARCHED_QUEUES`] or above was used.
     buckets: Option<Box<Buckets>>,
 }
 
-/// Place of one of few queues, ordered by bucket and then by time of entry: the largest is the fattest queue.
+/// Rank of one of few queues: ordered by bucket and then by time of entry: the largest is the fattest queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Rank {
     /// Bucket plus 1; 0 for an empty queue.
     above: u32,
     /// Number of the move that brought it here.
@@ -72,10 +72,10 @@ impl Fattest {
         }
         let above = if packets == 0 { 0 } else { bucket(length) as u32 + 1 };
         match self.few.get_mut(queue) {
-            Some(place) if place.above == above => {}
-            Some(place) => {
+            Some(rank) if rank.above == above => {}
+            Some(rank) => {
                 self.moves += 1;
-                *place = Place { above, entered: self.moves };
+                *rank = Rank { above, entered: self.moves };
             }
             None => self.list_first(queue, packets, length),
         }
@@ -89,7 +89,7 @@ impl Fattest {
             return;
         }
         if queue < SEARCHED_QUEUES {
-            self.few.resize(queue + 1, Place::default());
+            self.few.resize(queue + 1, Rank::default());
         } else {
             self.buckets = Some(Box::new(Buckets::of(&core::mem::take(&mut self.few))));
         }
@@ -106,8 +106,8 @@ impl Fattest {
         if let Some(buckets) = &self.buckets {
             return buckets.find();
         }
-        let (queue, place) = self.few.iter().enumerate().max_by_key(|(_, place)| **place)?;
-        (place.above > 0).then_some(queue)
+        let (queue, rank) = self.few.iter().enumerate().max_by_key(|(_, rank)| **rank)?;
+        (rank.above > 0).then_some(queue)
     }
 }
 
@@ -127,7 +127,7 @@ impl Entry {
 
 impl Buckets {
     /// Creates the lists of these queues.
-    fn of(few: &[Place]) -> Self {
+    fn of(few: &[Rank]) -> Self {
         let mut buckets =
             Self { heads: vec![NONE; BUCKETS], occupied: [0; BUCKETS / 64], words: 0, entries: Vec::new() };
         let mut queues: Vec<_> = (0..few.len()).filter(|queue| few[*queue].above > 0).collect();
@@ -244,8 +244,8 @@ mod tests {
             fattest.update(queue, packets, length);
             buckets.update(queue, packets, length);
             assert_eq!(fattest.find(), buckets.find(), "step {step}");
-            let most = fattest.few.iter().map(|place| place.above).max();
-            ties += usize::from(fattest.few.iter().filter(|place| Some(place.above) == most).count() > 1);
+            let most = fattest.few.iter().map(|rank| rank.above).max();
+            ties += usize::from(fattest.few.iter().filter(|rank| Some(rank.above) == most).count() > 1);
             assert_eq!(fattest.buckets.is_some(), fattest.few.is_empty(), "step {step}");
         }
         assert!(ties > 1000 && fattest.buckets.is_some(), "{ties} ties");

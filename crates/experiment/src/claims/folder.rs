@@ -11,7 +11,7 @@ pub struct Folder {
     /// Name of the paper.
     pub name: String,
     /// Path of the folder as it is shown in messages.
-    pub place: PathBuf,
+    pub path: PathBuf,
     /// Text of each file, by its name.
     pub texts: BTreeMap<String, String>,
 }
@@ -19,7 +19,7 @@ pub struct Folder {
 impl Folder {
     /// Returns a file's path as it is shown.
     pub fn shown(&self, file: &str) -> String {
-        self.place.join(file).display().to_string()
+        self.path.join(file).display().to_string()
     }
 
     /// Returns a file's text.

@@ -225,7 +225,7 @@ fn column(path: &str, recording: &Recording) -> Option<(Rows, Fold)> {
         Subject::Flow(of) => series.of_flow(flow(recording, &of)?)?,
         Subject::Queue(of, queue) => {
             let port = port(recording, &of)?;
-            series.of_queue(port, port.queues().iter().find(|place| place.name == queue)?)?
+            series.of_queue(port, port.queues().iter().find(|record| record.name == queue)?)?
         }
         _ => return None,
     };
@@ -280,8 +280,8 @@ fn histogram(path: &str, recording: &Recording) -> Option<Histogram> {
         (Values::Flow(read), Subject::Flow(of)) => read(flow(recording, &of)?).cloned(),
         (Values::Queue(read), Subject::Queue(of, queue)) => {
             let port = port(recording, &of)?;
-            let place = port.queues().iter().position(|place| place.name == queue)?;
-            Some(read(port, u32::try_from(place).ok()?))
+            let record = port.queues().iter().position(|record| record.name == queue)?;
+            Some(read(port, u32::try_from(record).ok()?))
         }
         _ => None,
     }

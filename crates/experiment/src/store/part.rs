@@ -1,7 +1,7 @@
 //! Part: the row of a finished task as a file, with a checksum of the whole file.
 //!
 //! The checksum is a note of the Parquet file: the SHA-256 of the task's key and of the file with zeros in
-//! the place of the checksum. A damaged file, and one of another task, are therefore refused before they are
+//! the offset of the checksum. A damaged file, and one of another task, are therefore refused before they are
 //! parsed.
 
 use lockgate_export::ExportError;
@@ -26,7 +26,7 @@ pub(super) fn write(task: &Task, metrics: &[String], row: &Row) -> Result<Vec<u8
         columns.map(|(value, path)| (path.clone(), Column::Real(vec![*value]))).collect();
     let notes = [(NAME.to_owned(), "0".repeat(DIGITS))];
     let mut file = parquet::table(&columns, &notes, Vec::new())?;
-    if let Some(at) = place(&file) {
+    if let Some(at) = offset(&file) {
         let checksum = checksum(&task.key, &file);
         file[at..at + DIGITS].copy_from_slice(checksum.as_bytes());
     }
@@ -38,7 +38,7 @@ pub(super) fn write(task: &Task, metrics: &[String], row: &Row) -> Result<Vec<u8
 /// # Errors
 /// The reason, as the end of a sentence, if the file is damaged or of another task.
 pub(super) fn read(task: &Task, mut file: Vec<u8>) -> Result<Vec<(String, Option<f64>)>, String> {
-    let at = place(&file).ok_or("has no checksum")?;
+    let at = offset(&file).ok_or("has no checksum")?;
     let found = file[at..at + DIGITS].to_vec();
     file[at..at + DIGITS].fill(b'0');
     if checksum(&task.key, &file).as_bytes() != found {
@@ -47,9 +47,9 @@ pub(super) fn read(task: &Task, mut file: Vec<u8>) -> Result<Vec<(String, Option
     parquet::first_row(file).map_err(|error| format!("cannot be read ({error})"))
 }
 
-/// Returns the place of the checksum's first digit. The notes are near the end, after the names of the
+/// Returns the offset of the checksum's first digit. The notes are near the end, after the names of the
 /// columns.
-fn place(file: &[u8]) -> Option<usize> {
+fn offset(file: &[u8]) -> Option<usize> {
     let before = [NAME.as_bytes(), &BETWEEN].concat();
     let at = file.windows(before.len()).rposition(|bytes| bytes == before)? + before.len();
     (at + DIGITS <= file.len()).then_some(at)

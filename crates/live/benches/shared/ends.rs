@@ -113,8 +113,8 @@ pub(crate) fn send(interface: &str, flood: &Flood, file: &str) {
     // A multiple of the batch, because every call sends a whole batch.
     let count = vectors.len().next_multiple_of(BATCH);
     let mut messages: Vec<libc::mmsghdr> = (0..count)
-        .map(|place| {
-            let vector = &mut vectors[place % frames.len()];
+        .map(|index| {
+            let vector = &mut vectors[index % frames.len()];
             // SAFETY: message headers are plain data of integers and pointers, for which zero is a value.
             let mut message: libc::mmsghdr = unsafe { core::mem::zeroed() };
             message.msg_hdr.msg_iov = vector;

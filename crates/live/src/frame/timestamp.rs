@@ -141,7 +141,7 @@ impl Timestamp {
     pub fn stamp(self, frame: &mut [u8], address: Ipv4Addr, millis: u32) -> Result<(), Wrong> {
         let &[_, _, pointer, state, ..] = self.bytes(frame) else { return Ok(()) };
         let (at, length) = (usize::from(self.at), self.length);
-        let place = self.at - ETHERNET_HEADER as u8;
+        let index = self.at - ETHERNET_HEADER as u8;
         let (flag, overflow) = (state & 0x0f, state >> 4);
         let needs = match flag {
             TIMES => 4,
@@ -154,13 +154,13 @@ impl Timestamp {
                 return Ok(());
             }
             if overflow == MOST_OVERFLOW {
-                return Err(Wrong(place + 3));
+                return Err(Wrong(index + 3));
             }
             change(frame, at + 3, &[state + 0x10]);
             return Ok(());
         }
         let next = pointer.checked_add(needs).filter(|next| pointer >= FIRST && *next - 1 <= length);
-        let Some(next) = next else { return Err(Wrong(place + 2)) };
+        let Some(next) = next else { return Err(Wrong(index + 2)) };
         let word = at + usize::from(pointer) - 1;
         if flag == GIVEN_ADDRESSES && frame[word..word + 4] != address.octets() {
             return Ok(());

@@ -70,8 +70,8 @@ impl Message {
         bytes[..3].copy_from_slice(&MAGIC);
         bytes[3] = kind;
         bytes[4..8].copy_from_slice(&session.to_be_bytes());
-        for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_be_bytes());
+        for (index, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
+            index.copy_from_slice(&word.to_be_bytes());
         }
         bytes
     }
@@ -84,8 +84,8 @@ impl Message {
         }
         let session = u32::from_be_bytes(bytes[4..8].try_into().ok()?);
         let mut w = [0i64; 11];
-        for (word, place) in w.iter_mut().zip(bytes[8..].chunks_exact(8)) {
-            *word = i64::from_be_bytes(place.try_into().ok()?);
+        for (word, index) in w.iter_mut().zip(bytes[8..].chunks_exact(8)) {
+            *word = i64::from_be_bytes(index.try_into().ok()?);
         }
         let offset = |from: usize| Offset { at_ns: w[from], offset_ns: w[from + 1], error_ns: w[from + 2] };
         Some(match bytes[3] {

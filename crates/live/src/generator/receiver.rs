@@ -211,8 +211,8 @@ impl Session {
         let mut delays: Vec<i64> = noted.iter().map(correct).collect();
         delays.sort_unstable();
         let at = |share: f64| {
-            let place = (share * delays.len() as f64).ceil() as usize;
-            delays.get(place.saturating_sub(1)).copied().unwrap_or(0)
+            let index = (share * delays.len() as f64).ceil() as usize;
+            delays.get(index.saturating_sub(1)).copied().unwrap_or(0)
         };
         self.report.owd_ns = [at(0.0), at(0.5), at(0.99), at(1.0)];
         self.report.error_ns = offsets[0].error_ns.max(offsets[1].error_ns);

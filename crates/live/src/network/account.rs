@@ -149,13 +149,13 @@ impl Network<'_> {
     pub fn report(&mut self, report: Report) {
         let Some(unreported) = self.account.unreported.get_mut(report.flow as usize) else { return };
         let found = unreported.iter().position(|waiting| waiting.received.sequence == report.sequence);
-        let Some(place) = found else {
+        let Some(index) = found else {
             self.account.unmatched_reports += 1;
             return;
         };
         let record = report.flow as usize;
         let flow = &mut self.core.recording.flows[record];
-        for missed in unreported.drain(..place) {
+        for missed in unreported.drain(..index) {
             self.account.lost_after += 1;
             flow.on_lost(missed.received.sent, missed.received.bytes, Loss::Host);
         }

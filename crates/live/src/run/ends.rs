@@ -145,9 +145,9 @@ impl<'scope> Ends<'scope> {
             })??;
             let Some(applications) = built else { continue };
             let (change_sender, mut changes) = mailbox();
-            for (place, flow) in scenario.flows.iter().enumerate() {
+            for (index, flow) in scenario.flows.iter().enumerate() {
                 if flow.from == host.node && matches!(flow.transport, Transport::Tcp(_)) {
-                    wiring.change_senders[place] = Some(change_sender.clone());
+                    wiring.change_senders[index] = Some(change_sender.clone());
                 }
             }
             self.connections.push(scope.spawn(move || {
@@ -194,12 +194,12 @@ fn sendings(
     sources: &mut [Option<Source>],
 ) -> Result<Vec<Sending>, Missing> {
     let mut flows = Vec::new();
-    for (place, flow) in scenario.flows.iter().enumerate() {
+    for (index, flow) in scenario.flows.iter().enumerate() {
         if flow.from == host.node
             && send::is_datagrams(flow)
-            && let Some(source) = sources[place].take()
+            && let Some(source) = sources[index].take()
         {
-            flows.push(Sending::open(place, flow, source, MTU)?);
+            flows.push(Sending::open(index, flow, source, MTU)?);
         }
     }
     Ok(flows)

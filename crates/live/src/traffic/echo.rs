@@ -42,9 +42,9 @@ pub(crate) struct Answers {
     pub(crate) errors: u64,
 }
 
-/// Returns the index of the flow of answers, if the datagrams of the flow at `place` are requests.
-pub(crate) fn answers_of(scenario: &Scenario, place: usize) -> Option<usize> {
-    scenario.flows.iter().position(|flow| flow.transport == Transport::UdpReturn { of: place })
+/// Returns the index of the flow of answers, if the datagrams of the flow at `index` are requests.
+pub(crate) fn answers_of(scenario: &Scenario, index: usize) -> Option<usize> {
+    scenario.flows.iter().position(|flow| flow.transport == Transport::UdpReturn { of: index })
 }
 
 impl Answers {
@@ -73,20 +73,20 @@ impl Answers {
         }
     }
 
-    /// Answers a datagram of `length` bytes that arrived at `at` on `socket`, whose index is `place`, if it
+    /// Answers a datagram of `length` bytes that arrived at `at` on `socket`, whose index is `index`, if it
     /// is a request.
     pub(crate) fn answer(
         &mut self,
-        (place, socket): (usize, &UdpSocket),
+        (index, socket): (usize, &UdpSocket),
         request: Stamp,
         length: usize,
         at: Instant,
         clock: &MonotonicClock,
     ) {
         let Some(side) = self.sides.get_mut(&request.flow) else { return };
-        if self.classes[place] != Some(side.traffic_class) {
+        if self.classes[index] != Some(side.traffic_class) {
             let _ = set_class(socket, side.to.ip(), side.traffic_class);
-            self.classes[place] = Some(side.traffic_class);
+            self.classes[index] = Some(side.traffic_class);
         }
         let length = length.clamp(Stamp::WITH_ASKED, self.payload.len());
         let now = clock.now();

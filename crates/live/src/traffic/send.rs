@@ -64,7 +64,7 @@ impl Sending {
     ///
     /// # Errors
     /// If the kernel refuses, for example because a port is taken.
-    pub(crate) fn open(place: usize, flow: &Flow, source: Source, mtu: u32) -> Result<Self, Missing> {
+    pub(crate) fn open(index: usize, flow: &Flow, source: Source, mtu: u32) -> Result<Self, Missing> {
         let fields = &flow.fields;
         let open = || -> io::Result<UdpSocket> {
             let socket = UdpSocket::bind(SocketAddr::new(fields.source, fields.source_port))?;
@@ -80,7 +80,7 @@ impl Sending {
         let headers = headers(fields.source.is_ipv4());
         let longest = (mtu + ETHERNET_HEADER as u32).saturating_sub(headers) as usize;
         let shortest = if flow.echo { Stamp::WITH_ASKED } else { Stamp::LENGTH };
-        Ok(Self { flow: place, source, socket, headers, shortest, longest })
+        Ok(Self { flow: index, source, socket, headers, shortest, longest })
     }
 }
 

@@ -126,17 +126,17 @@ impl<'a> Simulated<'a> {
     /// Sends the datagrams of the hosts that are due.
     fn send_due(&mut self) {
         loop {
-            let Some(place) = (0..self.sources.len()).min_by_key(|place| self.sources[*place].next()) else {
+            let Some(index) = (0..self.sources.len()).min_by_key(|index| self.sources[*index].next()) else {
                 return;
             };
-            let at = self.sources[place].next();
+            let at = self.sources[index].next();
             if at > self.now {
                 return;
             }
-            let header = self.sources[place].send(at);
+            let header = self.sources[index].send(at);
             self.sent += 1;
-            let flow = &self.scenario.flows[place];
-            let stamp = Stamp { flow: place as u32, sequence: header.sequence, sent: at };
+            let flow = &self.scenario.flows[index];
+            let stamp = Stamp { flow: index as u32, sequence: header.sequence, sent: at };
             let mut payload = stamp.to_bytes().to_vec();
             payload.resize((header.length as usize).saturating_sub(42), 0);
             let Some(mut frame) = frame(flow, &payload) else { continue };
@@ -150,10 +150,10 @@ impl<'a> Simulated<'a> {
                 };
             }
             if self.happens(self.faults.damaged) {
-                let place = self.random.bits() as usize % frame.len();
-                frame[place] ^= 1 << (self.random.bits() % 8);
+                let index = self.random.bits() as usize % frame.len();
+                frame[index] ^= 1 << (self.random.bits() % 8);
                 if self.random.bits().is_multiple_of(2) {
-                    frame.truncate(place);
+                    frame.truncate(index);
                 }
             }
             if self.happens(self.faults.full) {

@@ -13,7 +13,7 @@ use super::{Diff, Touched};
 pub type CaptureError = ReplayError;
 
 /// Changes that a packet is among: indices of port and change.
-type Places = Vec<(usize, usize)>;
+type Indices = Vec<(usize, usize)>;
 
 impl Diff {
     /// Counts the packets of a capture among those of each change. A capture has no marks and no flows of a
@@ -23,14 +23,14 @@ impl Diff {
     /// If the capture cannot be read.
     pub fn count(&mut self, capture: &[u8]) -> Result<Touched, CaptureError> {
         let mut counted: BTreeMap<(usize, usize), Touched> = BTreeMap::new();
-        let mut known: BTreeMap<[u128; Field::COUNT], Places> = BTreeMap::new();
+        let mut known: BTreeMap<[u128; Field::COUNT], Indices> = BTreeMap::new();
         let mut all = Touched::default();
         let mut each = |packet: CapturedPacket<'_>| {
             let numbers = numbers(&packet);
-            let places = known.entry(numbers).or_insert_with(|| self.places(&numbers));
+            let indices = known.entry(numbers).or_insert_with(|| self.indices(&numbers));
             all.add(packet.length);
-            for place in places {
-                counted.entry(*place).or_default().add(packet.length);
+            for index in indices {
+                counted.entry(*index).or_default().add(packet.length);
             }
         };
         Replay::read_packets(capture, &mut each)?;
@@ -42,13 +42,13 @@ impl Diff {
         Ok(all)
     }
 
-    fn places(&self, numbers: &[u128; Field::COUNT]) -> Places {
+    fn indices(&self, numbers: &[u128; Field::COUNT]) -> Indices {
         let ports = self.ports.iter().enumerate();
         let of_port = |(port, diff): (usize, &super::PortDiff)| {
             let changes = diff.packets.iter().enumerate();
             let among =
                 changes.filter(|(_, change)| change.regions.iter().any(|region| region.contains(numbers)));
-            among.map(move |(index, _)| (port, index)).collect::<Places>()
+            among.map(move |(index, _)| (port, index)).collect::<Indices>()
         };
         ports.flat_map(of_port).collect()
     }

@@ -285,9 +285,9 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
         own.mark.extend(marks);
         let is_strict = Kind::named(queue.kind).is_some_and(|kind| kind.family == Family::Priority);
         let below = all[index].clone();
-        for (place, child) in queue.children.iter().enumerate() {
+        for (index, child) in queue.children.iter().enumerate() {
             let mut inherited = below.clone();
-            inherited.priority.extend(i64::try_from(place).ok().filter(|_| is_strict));
+            inherited.priority.extend(i64::try_from(index).ok().filter(|_| is_strict));
             all[*child] = inherited;
         }
     }

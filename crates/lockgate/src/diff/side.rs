@@ -130,7 +130,7 @@ pub(super) fn pairs<'s>(old: &'s Side, new: &'s Side) -> (Vec<(&'s SidePort, &'s
     let mut before = Vec::new();
     for port in &old.ports {
         match after.iter().position(|other| other.name == port.name) {
-            Some(place) => pairs.push((port, after.remove(place))),
+            Some(index) => pairs.push((port, after.remove(index))),
             None => before.push(port),
         }
     }

@@ -25,7 +25,7 @@ use crate::files::words;
 
 /// State of the target at the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
+enum Target {
     /// Nothing exists there.
     Free,
     /// A directory that can be exchanged with the draft beside it.
@@ -42,7 +42,7 @@ pub struct ResultsDirectory {
     target: PathBuf,
     /// Path as the user wrote it.
     shown: PathBuf,
-    place: Place,
+    state: Target,
     /// True if Lockgate chose the name.
     is_default: bool,
     /// `None` once finished.
@@ -58,9 +58,9 @@ impl ResultsDirectory {
         let shown = out.map_or_else(|| default_target(title), Path::to_path_buf);
         let refused = |error: io::Error| unsuitable(&shown, &words(&error));
         let target = plain(&shown).map_err(refused)?;
-        let place = place(&target, &shown)?;
+        let state = inspect(&target, &shown)?;
         let (parent, name) = split(&target);
-        let parent = if place == Place::Inside { target.as_path() } else { parent };
+        let parent = if state == Target::Inside { target.as_path() } else { parent };
         let draft = fs::create_dir_all(parent).and_then(|()| Draft::create(parent, &name));
         let draft = draft.map_err(|source| {
             if is_full(&source) {
@@ -69,7 +69,7 @@ impl ResultsDirectory {
                 refused(source)
             }
         })?;
-        Ok(Self { target, shown, place, is_default: out.is_none(), draft: Some(draft) })
+        Ok(Self { target, shown, state, is_default: out.is_none(), draft: Some(draft) })
     }
 
     fn draft(&self) -> &Path {
@@ -119,10 +119,10 @@ impl ResultsDirectory {
     pub fn finish(mut self, manifest: &impl Serialize) -> Result<PathBuf, WriteError> {
         let files = self.names().map_err(|error| self.failed(MANIFEST, error))?;
         self.write(MANIFEST, marked(manifest, &files, false)?)?;
-        let placed = match self.place {
-            Place::Free => self.rename(),
-            Place::Beside => self.exchange(manifest, &files),
-            Place::Inside => self.replace_files(manifest, &files),
+        let placed = match self.state {
+            Target::Free => self.rename(),
+            Target::Beside => self.exchange(manifest, &files),
+            Target::Inside => self.replace_files(manifest, &files),
         };
         let result = match placed {
             Ok(Placed::There) => Ok(self.shown.clone()),
@@ -145,7 +145,7 @@ impl ResultsDirectory {
         if is_full(&source) {
             return full(format!("results to `{}`", self.shown.display()), source);
         }
-        WriteError::Unplaced { place: self.shown.clone(), source }
+        WriteError::Unplaced { path: self.shown.clone(), source }
     }
 
     /// Returns the names of the files written so far.
@@ -157,9 +157,9 @@ impl ResultsDirectory {
         Ok(names)
     }
 
-    fn keep_at(&mut self, place: &Path) {
+    fn keep_at(&mut self, path: &Path) {
         if let Some(draft) = self.draft.take() {
-            draft.keep(place);
+            draft.keep(path);
         }
     }
 
@@ -254,19 +254,19 @@ impl ResultsDirectory {
     /// Moves the draft to the first free name beside the target.
     fn set_aside(&mut self, why: &str) -> Result<PathBuf, WriteError> {
         let (parent, name) = split(&self.target);
-        let parent = if self.place == Place::Inside { self.target.as_path() } else { parent };
+        let parent = if self.state == Target::Inside { self.target.as_path() } else { parent };
         let mut again = 2;
-        let mut place = parent.join(format!("{name}-{again}"));
-        while fs::symlink_metadata(&place).is_ok() {
+        let mut path = parent.join(format!("{name}-{again}"));
+        while fs::symlink_metadata(&path).is_ok() {
             again += 1;
-            place = parent.join(format!("{name}-{again}"));
+            path = parent.join(format!("{name}-{again}"));
         }
-        fs::rename(self.draft(), &place).map_err(|error| self.unplaced(error))?;
-        self.keep_at(&place);
+        fs::rename(self.draft(), &path).map_err(|error| self.unplaced(error))?;
+        self.keep_at(&path);
         if self.is_default {
-            return Ok(place);
+            return Ok(path);
         }
-        Err(WriteError::SetAside { place: self.shown.clone(), why: why.to_owned(), results: place })
+        Err(WriteError::SetAside { path: self.shown.clone(), why: why.to_owned(), results: path })
     }
 }
 
@@ -309,16 +309,16 @@ fn split(target: &Path) -> (&Path, String) {
 }
 
 /// Inspects the target. Refuses if it must not be replaced.
-fn place(target: &Path, shown: &Path) -> Result<Place, WriteError> {
+fn inspect(target: &Path, shown: &Path) -> Result<Target, WriteError> {
     let refused = |why: &str| unsuitable(shown, why);
     let found = match fs::symlink_metadata(target) {
         Ok(found) => found,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::Free),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Target::Free),
         Err(error) => return Err(refused(&words(&error))),
     };
     if found.is_symlink() {
         let leads = fs::read_link(target).unwrap_or_default();
-        return Err(WriteError::Link { place: shown.to_path_buf(), leads });
+        return Err(WriteError::Link { path: shown.to_path_buf(), leads });
     }
     if !found.is_dir() {
         return Err(refused(kind(&found)));
@@ -327,13 +327,13 @@ fn place(target: &Path, shown: &Path) -> Result<Place, WriteError> {
     let (parent, name) = split(target);
     let skipped = |entry: &str| is_leftover(target, entry, LeftoverFilter::Name(&name));
     if let Contents::Foreign(entry) = contents(target, &skipped).map_err(|error| refused(&words(&error)))? {
-        return Err(WriteError::Foreign { place: shown.to_path_buf(), entry });
+        return Err(WriteError::Foreign { path: shown.to_path_buf(), entry });
     }
     let current = std::env::current_dir().and_then(fs::canonicalize).ok();
     let must_stay = fs::canonicalize(target).ok() == current
         || is_mount_point(target, parent)
         || check_writable(parent).is_err();
-    Ok(if must_stay { Place::Inside } else { Place::Beside })
+    Ok(if must_stay { Target::Inside } else { Target::Beside })
 }
 
 /// Returns the kind of an entry that is neither a directory nor a link, in words.
@@ -406,8 +406,8 @@ fn full(what: String, source: io::Error) -> WriteError {
     WriteError::Full { what, source }
 }
 
-fn unsuitable(place: &Path, why: &str) -> WriteError {
-    WriteError::Unsuitable { place: place.to_path_buf(), why: why.to_owned() }
+fn unsuitable(path: &Path, why: &str) -> WriteError {
+    WriteError::Unsuitable { path: path.to_path_buf(), why: why.to_owned() }
 }
 
 fn default_target(title: &str) -> PathBuf {

@@ -7,27 +7,27 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The place is not one for results.
-    #[error("cannot write results to `{}`: {why}", place.display())]
+    /// The path is not one for results.
+    #[error("cannot write results to `{}`: {why}", path.display())]
     Unsuitable {
-        /// The place.
-        place: PathBuf,
+        /// The path.
+        path: PathBuf,
         /// Reason.
         why: String,
     },
-    /// The place is a symbolic link, which is not followed.
-    #[error("cannot write results to `{}`: it is a symbolic link to `{}`", place.display(), leads.display())]
+    /// The path is a symbolic link, which is not followed.
+    #[error("cannot write results to `{}`: it is a symbolic link to `{}`", path.display(), leads.display())]
     Link {
-        /// The place.
-        place: PathBuf,
+        /// The path.
+        path: PathBuf,
         /// Target of the link.
         leads: PathBuf,
     },
-    /// The place holds something else than the results of an earlier run.
-    #[error("cannot write results to `{}`: `{entry}` in it is not of an earlier run", place.display())]
+    /// The path holds something else than the results of an earlier run.
+    #[error("cannot write results to `{}`: `{entry}` in it is not of an earlier run", path.display())]
     Foreign {
-        /// The place.
-        place: PathBuf,
+        /// The path.
+        path: PathBuf,
         /// First entry of another origin.
         entry: String,
     },
@@ -42,7 +42,7 @@ pub enum WriteError {
     /// A file of the results cannot be written.
     #[error("cannot write `{}`: {}", file.display(), super::words(.source))]
     File {
-        /// The file, at its final place.
+        /// The file, at its final path.
         file: PathBuf,
         /// The system's error.
         source: io::Error,
@@ -55,19 +55,19 @@ pub enum WriteError {
         /// Reason.
         why: String,
     },
-    /// The results cannot be moved to their place.
-    #[error("cannot write results to `{}`: {}", place.display(), super::words(.source))]
+    /// The results cannot be moved to their path.
+    #[error("cannot write results to `{}`: {}", path.display(), super::words(.source))]
     Unplaced {
-        /// The place.
-        place: PathBuf,
+        /// The path.
+        path: PathBuf,
         /// The system's error.
         source: io::Error,
     },
-    /// Something else appeared at the place meanwhile: it is kept, and the results are elsewhere.
-    #[error("cannot write results to `{}`: {why}", place.display())]
+    /// Something else appeared at the path meanwhile: it is kept, and the results are elsewhere.
+    #[error("cannot write results to `{}`: {why}", path.display())]
     SetAside {
-        /// The place.
-        place: PathBuf,
+        /// The path.
+        path: PathBuf,
         /// Reason.
         why: String,
         /// Directory of the results.

@@ -144,23 +144,23 @@ impl SavedFile {
         if found.is_ok_and(|found| found.is_file() && (found.len() == 0 || self.is_ours())) {
             return draft.persist(&self.path).map(drop).map_err(|error| failed(error.error));
         }
-        let mut place = self.path.clone();
+        let mut path = self.path.clone();
         for again in 2.. {
-            match draft.persist_noclobber(&place) {
+            match draft.persist_noclobber(&path) {
                 Ok(_) => break,
                 Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
                     draft = error.file;
                     let mut name = self.path.file_name().unwrap_or_default().to_os_string();
                     name.push(format!("-{again}"));
-                    place = self.path.with_file_name(name);
+                    path = self.path.with_file_name(name);
                 }
                 Err(error) => return Err(failed(error.error)),
             }
         }
-        if place == self.path {
+        if path == self.path {
             return Ok(());
         }
-        Err(SavedFileError::SetAside { file: self.path.clone(), written: place })
+        Err(SavedFileError::SetAside { file: self.path.clone(), written: path })
     }
 }
 

@@ -87,7 +87,7 @@ fn a_batch_has_the_moments_of_its_values_one_by_one() {
     let limits = [0, 1, (1 << 32) - 1, 1 << 32, (1 << 58) - 1, 1 << 58, (1 << 63) - 1, 1 << 63, u64::MAX];
     for (index, limit) in limits.into_iter().enumerate() {
         for count in [1, 2, 3, 63, 64, 65, 200] {
-            let mixed = |place: usize| limits[place * 7 % (index + 1)] ^ u64::from(place % 5 == 4);
+            let mixed = |number: usize| limits[number * 7 % (index + 1)] ^ u64::from(number % 5 == 4);
             let batches: [Vec<u64>; 3] =
                 [vec![limit; count], (0..count).map(mixed).collect(), (0..count).map(mixed).rev().collect()];
             for values in batches {

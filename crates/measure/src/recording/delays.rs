@@ -99,14 +99,14 @@ impl Delays {
         let mut from = 0;
         let mut before = last.sequence;
         let mut is_ordered = self.expected == before.wrapping_add(1);
-        for (place, &sequence) in sequence.iter().enumerate() {
+        for (index, &sequence) in sequence.iter().enumerate() {
             if sequence != before.wrapping_add(1) {
                 // Packets are missing or out of order: not a pair.
-                let ahead = if place == 0 { last.owd } else { owd[place - 1] };
-                self.ipdv_signed_sum -= i128::from(owd[place]) - i128::from(ahead);
-                variations.copy_within(from..place, pairs);
-                pairs += place - from;
-                from = place + 1;
+                let ahead = if index == 0 { last.owd } else { owd[index - 1] };
+                self.ipdv_signed_sum -= i128::from(owd[index]) - i128::from(ahead);
+                variations.copy_within(from..index, pairs);
+                pairs += index - from;
+                from = index + 1;
                 is_ordered &= sequence.wrapping_sub(before).cast_signed() > 0;
             }
             before = sequence;

@@ -58,11 +58,11 @@ impl FileBins {
                 FileBin { number: below + 1, from: Bytes(from), to: from.checked_add(width).map(Bytes) }
             }
             Self::Edges(edges) => {
-                let place = edges.partition_point(|edge| *edge <= size);
+                let index = edges.partition_point(|edge| *edge <= size);
                 FileBin {
-                    number: place as u64 + 1,
-                    from: place.checked_sub(1).map_or(Bytes::ZERO, |before| edges[before]),
-                    to: edges.get(place).copied(),
+                    number: index as u64 + 1,
+                    from: index.checked_sub(1).map_or(Bytes::ZERO, |before| edges[before]),
+                    to: edges.get(index).copied(),
                 }
             }
         }

@@ -403,9 +403,9 @@ impl FlowRecord {
             return;
         }
         let (mut now, mut owd, mut waited, mut sequence) = ([0; MOST], [0; MOST], [0; MOST], [0; MOST]);
-        for (place, packet) in self.pending.all().iter().enumerate().take(MOST) {
-            (now[place], owd[place]) = (packet.now, packet.owd());
-            (waited[place], sequence[place]) = (packet.waited, packet.sequence);
+        for (index, packet) in self.pending.all().iter().enumerate().take(MOST) {
+            (now[index], owd[index]) = (packet.now, packet.owd());
+            (waited[index], sequence[index]) = (packet.waited, packet.sequence);
         }
         let (now, owd) = (&now[..count], &owd[..count]);
         let (waited, sequence) = (&waited[..count], &sequence[..count]);

@@ -15,7 +15,7 @@ pub struct PacketRow {
     /// Index of the port in the recording.
     pub port: u32,
     /// Index in the port of the last queue it was in.
-    pub place: u32,
+    pub queue: u32,
     /// Frame length in bytes.
     pub length: u32,
     /// TCP flags and sequence number, as in the TCP header; zeros for other protocols.
@@ -76,7 +76,7 @@ pub struct Packets {
     flow: Vec<u32>,
     sequence: Vec<u32>,
     port: Vec<u32>,
-    place: Vec<u32>,
+    queue: Vec<u32>,
     length: Vec<u32>,
     /// TCP flags, DSCP and ECN, TCP sequence number: the second stands in bytes that the tuple has anyway.
     header: Vec<(u8, u8, u32)>,
@@ -103,7 +103,7 @@ pub struct PacketColumns<'a> {
     /// Index of the port in the recording.
     pub port: &'a [u32],
     /// Index in the port of the last queue.
-    pub place: &'a [u32],
+    pub queue: &'a [u32],
     /// Frame length in bytes.
     pub length: &'a [u32],
     /// Arrival at the port, in picoseconds since the start of the run.
@@ -127,7 +127,7 @@ impl Packets {
         self.flow.push(row.flow.0);
         self.sequence.push(row.sequence);
         self.port.push(row.port);
-        self.place.push(row.place);
+        self.queue.push(row.queue);
         self.length.push(row.length);
         self.header.push((row.tcp.0, row.traffic_class, row.tcp.1));
         self.segment.push(row.segment.map_or(NO_SEGMENT, |_| self.segments.len() as u32));
@@ -154,7 +154,7 @@ impl Packets {
             flow: FlowId(*self.flow.get(index)?),
             sequence: *self.sequence.get(index)?,
             port: *self.port.get(index)?,
-            place: *self.place.get(index)?,
+            queue: *self.queue.get(index)?,
             length: *self.length.get(index)?,
             tcp: (flags, tcp_sequence),
             segment: self.segments.get(*self.segment.get(index)? as usize).copied(),
@@ -172,7 +172,7 @@ impl Packets {
             flow: &self.flow,
             sequence: &self.sequence,
             port: &self.port,
-            place: &self.place,
+            queue: &self.queue,
             length: &self.length,
             arrived: &self.arrived,
             departed: &self.departed,

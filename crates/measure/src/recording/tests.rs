@@ -235,19 +235,19 @@ fn sojourn_times_are_those_of_all_packets_whether_observed_or_not() {
     let stays = [(0, 7), (0, 0), (1, 0), (0, 3), (0, 0), (1, 0), (0, 0), (0, 5)];
     let record = |watched: core::ops::Range<usize>| {
         let mut record = PortRecord::new(PortSetup::default(), ms(1), Detail::All);
-        for (place, (node, stay)) in stays.into_iter().enumerate() {
-            if place == watched.start {
+        for (index, (node, stay)) in stays.into_iter().enumerate() {
+            if index == watched.start {
                 record.watch();
             }
-            record.on_transmit(node, Duration::from_millis(stay), Bytes(100), ms(place as u64));
-            if place + 1 == watched.end {
+            record.on_transmit(node, Duration::from_millis(stay), Bytes(100), ms(index as u64));
+            if index + 1 == watched.end {
                 record.unwatch();
             }
         }
         record
     };
     let alone = record(9..9);
-    let of = |place| alone.sojourn(place).buckets();
+    let of = |index| alone.sojourn(index).buckets();
     assert_eq!(of(0), [(0, 3), (3 * MS, 1), (5 * MS, 1)]);
     assert_eq!(of(1), [(0, 2)]);
     for (from, to) in [(0, 8), (0, 1), (1, 3), (2, 8), (4, 5)] {
@@ -267,7 +267,7 @@ fn rows_come_back_as_they_went_in() {
                 flow: FlowId(3),
                 sequence: 9,
                 port: 2,
-                place: 1,
+                queue: 1,
                 length: 1_514,
                 tcp: (0x12, 77),
                 segment: drop

@@ -64,8 +64,8 @@ pub(super) fn figure(recording: &Recording, groups: &[&String]) -> Figure {
 
 /// Returns the value at this fraction of ascending values, by nearest rank.
 fn rank(values: &[f64], fraction: f64) -> Option<f64> {
-    let place = (fraction * values.len() as f64).ceil() as usize;
-    values.get(place.max(1) - 1).copied()
+    let index = (fraction * values.len() as f64).ceil() as usize;
+    values.get(index.max(1) - 1).copied()
 }
 
 #[cfg(test)]

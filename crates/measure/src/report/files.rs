@@ -98,21 +98,21 @@ pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
     let end = recording.duration.as_secs_f64();
     let mut figures = Vec::new();
     let with_files = summary.groups.iter().filter(|(_, group)| group.all.files > 0);
-    for (place, (name, _)) in with_files.enumerate() {
+    for (index, (name, _)) in with_files.enumerate() {
         let points: Vec<Point> = recording
             .flows
             .iter()
             .filter(|record| group_of(&record.setup.name) == Some(name))
             .filter_map(|record| point(record, summary.flows.get(&record.setup.name)?))
             .collect();
-        figures.push(under_way(place, name, &points, mode, end));
+        figures.push(under_way(index, name, &points, mode, end));
         let taken = |point: &Point| point.fct;
         let shared = |point: &Point| point.shared;
         let slowdown = |point: &Point| Some(point.fct? / point.shared.filter(|shared| *shared > 0.0)?);
         let measured = by_size(&points, "measured", mode, taken);
         let reference = by_size(&points, "processor sharing", Origin::Theory, shared);
         figures.push(Figure {
-            id: format!("files-{place}-fct"),
+            id: format!("files-{index}-fct"),
             title: format!("completion time of {name} by size"),
             caption: "Each point is a file that was delivered whole; those that were not are left out."
                 .to_owned(),
@@ -122,7 +122,7 @@ pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
             series: vec![measured, reference],
         });
         figures.push(Figure {
-            id: format!("files-{place}-slowdown"),
+            id: format!("files-{index}-slowdown"),
             title: format!("slowdown of {name} by size"),
             caption: "Completion time over the one under processor sharing.".to_owned(),
             x: Axis { label: "size".to_owned(), unit: "B".to_owned(), log: true },
@@ -154,9 +154,9 @@ fn by_size(
     FigureSeries { name: name.to_owned(), mode, x, y, error: None }
 }
 
-fn under_way(place: usize, name: &str, points: &[Point], mode: Origin, end: f64) -> Figure {
+fn under_way(index: usize, name: &str, points: &[Point], mode: Origin, end: f64) -> Figure {
     Figure {
-        id: format!("files-{place}-under-way"),
+        id: format!("files-{index}-under-way"),
         title: format!("files of {name} under way"),
         caption: "Files that have started and are not delivered whole.".to_owned(),
         x: Axis { label: "time".to_owned(), unit: "s".to_owned(), log: false },
@@ -213,8 +213,8 @@ mod tests {
         let points = [point(0.0, Some(2.0)), point(1.0, None), point(1.0, Some(3.0))];
         let curve = count(&points, "measured", Origin::Sim, 10.0, |point| point.fct);
         let at = |time: f64| {
-            let place = curve.x.iter().rposition(|x| *x <= time).expect("a place");
-            curve.y[place]
+            let index = curve.x.iter().rposition(|x| *x <= time).expect("a place");
+            curve.y[index]
         };
         assert_eq!([at(0.5), at(1.5), at(2.5), at(9.0)].map(|files| files as u32), [1, 3, 2, 1]);
     }

@@ -112,13 +112,13 @@ impl GhostFlow {
 /// Returns the queues of a port that held a packet after `from`, `step` rows in one.
 fn queues(port: &PortRecord, from: Instant, step: usize) -> Vec<GhostQueue> {
     let first = port.ends().partition_point(|end| *end <= from);
-    let of = |place: &crate::recording::QueueRecord| {
-        let rows = place.series.backlog.get(first..).filter(|_| !place.is_brief)?;
+    let of = |record: &crate::recording::QueueRecord| {
+        let rows = record.series.backlog.get(first..).filter(|_| !record.is_brief)?;
         let last = |rows: &[lockgate_engine::node::Tally]| rows.last().map(|tally| tally.packets);
         let backlog_packets: Vec<u64> = rows.chunks(step).filter_map(last).collect();
         backlog_packets.iter().any(|packets| *packets > 0).then(|| GhostQueue {
             port: port.setup.name.clone(),
-            name: place.name.clone(),
+            name: record.name.clone(),
             backlog_packets,
         })
     };

@@ -67,7 +67,7 @@ pub fn tables(summary: &Summary, lines: &Lines) -> Vec<Comparison> {
     if groups.is_empty() {
         return Vec::new();
     }
-    let mut tables = vec![super::places::table(summary)];
+    let mut tables = vec![super::port_groups::table(summary)];
     tables.extend(groups.iter().map(|group| worst(summary, group, lines)));
     tables.push(over_all(summary, &groups));
     tables.retain(|table| !table.rows.is_empty());

@@ -15,7 +15,7 @@ const ROWS: usize = 12;
 
 /// Ports that are shown as one.
 #[derive(Default)]
-struct Place {
+struct PortGroup {
     ports: u64,
     rate_bps: Option<f64>,
     utilisation: Option<f64>,
@@ -28,7 +28,7 @@ struct Place {
     used: u64,
 }
 
-impl Place {
+impl PortGroup {
     fn add(&mut self, port: &PortSummary) {
         self.ports += 1;
         self.rate_bps = (self.ports == 1 || self.rate_bps == Some(port.rate_bps)).then_some(port.rate_bps);
@@ -65,26 +65,26 @@ fn folded(port: &str) -> String {
 /// Returns the table, the ports with the most drops first, then those with the longest waits; ports that sent
 /// nothing are left out.
 pub(super) fn table(summary: &Summary) -> Comparison {
-    let mut places: IndexMap<String, Place> = IndexMap::new();
+    let mut groups: IndexMap<String, PortGroup> = IndexMap::new();
     for (name, port) in &summary.ports {
-        places.entry(folded(name)).or_default().add(port);
+        groups.entry(folded(name)).or_default().add(port);
     }
-    places.retain(|_, place| place.sent > 0);
-    let wait = |place: &Place| place.longest.as_ref().map_or(0.0, |(wait, _)| *wait);
-    places.sort_by(|_, a, _, b| b.dropped.cmp(&a.dropped).then(wait(b).total_cmp(&wait(a))));
-    let dropped: u64 = places.values().map(|place| place.dropped).sum();
-    let row = |(name, place): (&String, &Place)| {
-        let ports = if place.ports > 1 { format!("{name} ({} ports)", place.ports) } else { name.clone() };
-        let share = (dropped > 0).then(|| place.dropped as f64 / dropped as f64);
+    groups.retain(|_, group| group.sent > 0);
+    let wait = |group: &PortGroup| group.longest.as_ref().map_or(0.0, |(wait, _)| *wait);
+    groups.sort_by(|_, a, _, b| b.dropped.cmp(&a.dropped).then(wait(b).total_cmp(&wait(a))));
+    let dropped: u64 = groups.values().map(|group| group.dropped).sum();
+    let row = |(name, group): (&String, &PortGroup)| {
+        let ports = if group.ports > 1 { format!("{name} ({} ports)", group.ports) } else { name.clone() };
+        let share = (dropped > 0).then(|| group.dropped as f64 / dropped as f64);
         vec![
             Cell::Text(ports),
-            Cell::quantity(place.rate_bps, Unit::BitsPerSecond),
-            Cell::quantity(place.utilisation, Unit::Ratio),
-            Cell::Number(place.dropped as f64),
+            Cell::quantity(group.rate_bps, Unit::BitsPerSecond),
+            Cell::quantity(group.utilisation, Unit::Ratio),
+            Cell::Number(group.dropped as f64),
             Cell::quantity(share, Unit::Ratio),
-            Cell::Text(format!("{} of {}", place.dropping, place.used)),
-            Cell::quantity(place.longest.as_ref().map(|(wait, _)| *wait), Unit::Seconds),
-            place.longest.as_ref().map_or(Cell::Empty, |(_, queue)| Cell::Text(queue.clone())),
+            Cell::Text(format!("{} of {}", group.dropping, group.used)),
+            Cell::quantity(group.longest.as_ref().map(|(wait, _)| *wait), Unit::Seconds),
+            group.longest.as_ref().map_or(Cell::Empty, |(_, queue)| Cell::Text(queue.clone())),
         ]
     };
     Comparison {
@@ -101,7 +101,7 @@ pub(super) fn table(summary: &Summary) -> Comparison {
         ]
         .map(str::to_owned)
         .to_vec(),
-        rows: places.iter().take(ROWS).map(row).collect(),
+        rows: groups.iter().take(ROWS).map(row).collect(),
         addresses: Vec::new(),
         note: "Of several ports: the most used one, and the queue with the longest wait.".to_owned(),
     }

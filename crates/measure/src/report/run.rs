@@ -380,11 +380,11 @@ fn tcp_data(record: &TcpRecord) -> TcpSeriesData {
 fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
     let time_s = times(record.ends());
     let results = summary.ports.get(&record.setup.name);
-    let queue = |place: &crate::recording::QueueRecord| {
-        let series = &place.series;
+    let queue = |queue_record: &crate::recording::QueueRecord| {
+        let series = &queue_record.series;
         let packets = |column: &[Tally]| column.iter().map(|tally| tally.packets).collect();
         QueueData {
-            name: place.name.clone(),
+            name: queue_record.name.clone(),
             series: QueueSeriesData {
                 time_s: time_s.clone(),
                 backlog_packets: packets(&series.backlog),
@@ -411,8 +411,8 @@ fn port_data(record: &PortRecord, summary: &Summary) -> PortData {
         queues: record
             .queues()
             .iter()
-            .filter(|place| results.is_none_or(|port| port.queues.contains_key(&place.name)))
-            .filter(|place| !place.is_brief)
+            .filter(|queue_record| results.is_none_or(|port| port.queues.contains_key(&queue_record.name)))
+            .filter(|queue_record| !queue_record.is_brief)
             .map(queue)
             .collect(),
     }

@@ -191,8 +191,8 @@ pub fn fronts(metrics: &[VariantMetric]) -> Vec<Front> {
         metrics.iter().enumerate().filter_map(|(index, metric)| Some((index, metric, metric.better?)));
     let judged: Vec<_> = judged.collect();
     let mut fronts = Vec::new();
-    for (place, (x, one, better_x)) in judged.iter().enumerate() {
-        for (y, other, better_y) in &judged[place + 1..] {
+    for (index, (x, one, better_x)) in judged.iter().enumerate() {
+        for (y, other, better_y) in &judged[index + 1..] {
             let cost = |value: f64, better: Better| if better == Better::Lower { value } else { -value };
             let points = one.variants.iter().zip(&other.variants);
             let points = points

@@ -37,8 +37,8 @@ impl Levels {
         let part = length / PARTS;
         let rows = |index: u64| {
             let start = from + part * index;
-            let place = |time: Instant| series.end.partition_point(|end| *end <= time);
-            place(start)..place(start + part)
+            let row = |time: Instant| series.end.partition_point(|end| *end <= time);
+            row(start)..row(start + part)
         };
         let all: Vec<_> = (0..PARTS).map(rows).collect();
         let medians = |column: &[Option<Duration>]| -> Vec<f64> {

@@ -216,11 +216,11 @@ fn limits(record: &TcpRecord) -> Option<TcpLimits> {
 }
 
 fn port(record: &PortRecord, end: Instant) -> PortSummary {
-    let places = record.queues();
-    let queues = places.iter().enumerate().map(|(number, place)| {
-        let parent = place.parent.and_then(|parent| places.get(parent as usize));
-        let lifetime = record.lifetime(place, end).as_secs_f64();
-        (place.name.clone(), queue(record, number as u32, place, parent, lifetime))
+    let records = record.queues();
+    let queues = records.iter().enumerate().map(|(number, record_of_queue)| {
+        let parent = record_of_queue.parent.and_then(|parent| records.get(parent as usize));
+        let lifetime = record.lifetime(record_of_queue, end).as_secs_f64();
+        (record_of_queue.name.clone(), queue(record, number as u32, record_of_queue, parent, lifetime))
     });
     let requests = record.requests();
     PortSummary {
@@ -252,12 +252,12 @@ fn tin(band: &BandRecord) -> TinSummary {
 fn queue(
     record: &PortRecord,
     number: u32,
-    place: &QueueRecord,
+    record_of_queue: &QueueRecord,
     parent: Option<&QueueRecord>,
     lifetime: f64,
 ) -> QueueSummary {
     let since = |get: fn(&Counters) -> Tally| {
-        let (now, before) = (get(&place.counters), get(&place.before));
+        let (now, before) = (get(&record_of_queue.counters), get(&record_of_queue.before));
         (now.packets.saturating_sub(before.packets), now.bytes.saturating_sub(before.bytes).0)
     };
     let (enqueued_packets, offered_bytes) = since(|counters| counters.offered);
@@ -267,7 +267,7 @@ fn queue(
     let (moved_out_packets, _) = since(|counters| counters.moved_out);
     let (drops, sojourn) = (record.drops_by(number), record.sojourn(number));
     QueueSummary {
-        kind: place.kind.to_owned(),
+        kind: record_of_queue.kind.to_owned(),
         parent: parent.map(|parent| parent.name.clone()),
         enqueued_packets,
         offered_bytes,
@@ -275,13 +275,16 @@ fn queue(
         sent_bytes,
         throughput_bps: ratio(sent_bytes as f64 * 8.0, lifetime),
         dropped_packets,
-        tins: place.bands.iter().map(|band| (band.name.to_owned(), tin(band))).collect(),
+        tins: record_of_queue.bands.iter().map(|band| (band.name.to_owned(), tin(band))).collect(),
         drops_by: drops.into_iter().map(|(why, packets)| (why.name().to_owned(), packets)).collect(),
-        marked_packets: place.counters.marked_packets.saturating_sub(place.before.marked_packets),
+        marked_packets: record_of_queue
+            .counters
+            .marked_packets
+            .saturating_sub(record_of_queue.before.marked_packets),
         moved_in_packets,
         moved_out_packets,
-        backlog_packets: place.counters.backlog.packets,
-        peak_backlog_packets: place.peak.packets,
+        backlog_packets: record_of_queue.counters.backlog.packets,
+        peak_backlog_packets: record_of_queue.peak.packets,
         mean_backlog_packets: ratio(sojourn.sum() as f64 / PICOS, lifetime),
         sojourn_s: Distribution::of_picos(&sojourn),
         scheduling_mean_s: record.scheduling(number).map(|mean| mean / PICOS),

@@ -105,18 +105,18 @@ impl Sojourn {
         let root =
             given.map_or_else(|| usual.into_iter().find(has_events), |given| Some(given).filter(has_events));
         let Some(root) = root else {
-            let place = given.unwrap_or(usual[0]).display();
-            return Err(match fs::read_dir(format!("{place}/events")) {
+            let directory = given.unwrap_or(usual[0]).display();
+            return Err(match fs::read_dir(format!("{directory}/events")) {
                 Ok(_) => missing(
-                    format!("this kernel has no tracepoint `qdisc_dequeue` in `{place}`"),
+                    format!("this kernel has no tracepoint `qdisc_dequeue` in `{directory}`"),
                     "Linux has it since 4.16, `qdisc_enqueue` since 5.15; without them `top` has the delay of Little's law",
                 ),
                 Err(error) if error.kind() == ErrorKind::PermissionDenied => missing(
-                    format!("the kernel's traces in `{place}` are for root"),
+                    format!("the kernel's traces in `{directory}` are for root"),
                     "run it as root, or leave `--sojourn` out",
                 ),
                 Err(_) => missing(
-                    format!("the kernel's traces are not mounted at `{place}`"),
+                    format!("the kernel's traces are not mounted at `{directory}`"),
                     "as root: `mount -t tracefs tracefs /sys/kernel/tracing`; or name its folder by `--sojourn=DIR`",
                 ),
             });

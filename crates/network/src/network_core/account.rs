@@ -187,7 +187,7 @@ fn row<R: Runtime>(
         flow: FlowId(runtime.record_of(packet.flow) as u32),
         sequence: packet.sequence,
         port: port as u32,
-        place: packet.position.node(),
+        queue: packet.position.node(),
         length: packet.length,
         tcp: (packet.tcp_flags, packet.tcp_sequence),
         segment: runtime.segment(packet),

@@ -101,8 +101,8 @@ impl Tap {
         } else {
             return;
         };
-        let place = self.coming.partition_point(|earlier| earlier.arrival <= arrival);
-        self.coming.insert(place, Return { arrival, news });
+        let index = self.coming.partition_point(|earlier| earlier.arrival <= arrival);
+        self.coming.insert(index, Return { arrival, news });
     }
 
     /// Returns what was seen since the last call, up to `now`.

@@ -146,12 +146,12 @@ impl Hosts {
                 hosts.push(back.map_or(Host::Sink, echo));
             }
         }
-        let is_no_source = |place: &usize| !matches!(hosts[*place], Host::Source(_));
+        let is_no_source = |index: &usize| !matches!(hosts[*index], Host::Source(_));
         let mut order: Vec<usize> = (0..hosts.len()).collect();
         order.sort_by_key(is_no_source);
         let mut ranks = vec![0; hosts.len()];
-        order.iter().enumerate().for_each(|(rank, place)| ranks[*place] = rank);
-        let timers = (0..hosts.len()).map(|place| (timer(&hosts[place]), ranks[place], place)).collect();
+        order.iter().enumerate().for_each(|(rank, index)| ranks[*index] = rank);
+        let timers = (0..hosts.len()).map(|index| (timer(&hosts[index]), ranks[index], index)).collect();
         Self { all: hosts, ranks, timers, segments: Segments::default() }
     }
 
@@ -160,9 +160,9 @@ impl Hosts {
     }
 
     /// Sends all that an end can send now, as the simulator's hosts do.
-    fn send_from(&mut self, path: &mut Path, place: usize, now: Instant) {
+    fn send_from(&mut self, path: &mut Path, index: usize, now: Instant) {
         let Self { all, segments, timers, ranks } = self;
-        let Host::Tcp(tcp) = &mut all[place] else { return };
+        let Host::Tcp(tcp) = &mut all[index] else { return };
         while let Some(departure) = tcp.endpoint.poll(now) {
             let segment = departure.segment;
             let number = segments.keep(segment);
@@ -181,48 +181,48 @@ impl Hosts {
                         is_bare: segment.length == 0 && segment.sack_count == 0,
                     }),
                 });
-            path.send_frame(now, End::at(place as u32), frame).expect("it can send");
+            path.send_frame(now, End::at(index as u32), frame).expect("it can send");
         }
         while tcp.endpoint.take_request_event().is_some() {}
         let next = tcp.endpoint.next(now);
         if next < tcp.armed || tcp.armed <= now {
-            timers.remove(&(tcp.armed, ranks[place], place));
+            timers.remove(&(tcp.armed, ranks[index], index));
             tcp.armed = next;
-            timers.insert((next, ranks[place], place));
+            timers.insert((next, ranks[index], index));
         }
     }
 
     /// Lets the host act whose timer is due first.
     fn on_timer(&mut self, path: &mut Path, now: Instant) {
-        let Some((at, rank, place)) = self.timers.first().copied().filter(|(at, _, _)| *at <= now) else {
+        let Some((at, rank, index)) = self.timers.first().copied().filter(|(at, _, _)| *at <= now) else {
             return;
         };
-        match &mut self.all[place] {
+        match &mut self.all[index] {
             Host::Tcp(tcp) => {
                 tcp.endpoint.on_timer(now);
-                self.send_from(path, place, now);
+                self.send_from(path, index, now);
             }
             Host::Source(source) => {
                 let header = source.send(now);
                 let class = header.traffic_class;
                 let frame = Frame::new(header.length as usize).header_bytes(0);
                 let frame = frame.ecn(Ecn::from_bits(class)).dscp(Dscp::from_bits(class >> 2));
-                path.send_frame(now, End::at(place as u32), frame).expect("it can send");
-                self.timers.remove(&(at, rank, place));
-                self.timers.insert((source.next(), rank, place));
+                path.send_frame(now, End::at(index as u32), frame).expect("it can send");
+                self.timers.remove(&(at, rank, index));
+                self.timers.insert((source.next(), rank, index));
             }
             Host::Echo(_) | Host::Sink => {}
         }
     }
 
     fn on_delivery(&mut self, path: &mut Path, delivery: &Delivery) {
-        let place = delivery.end.index();
-        match &mut self.all[place] {
+        let index = delivery.end.index();
+        match &mut self.all[index] {
             Host::Tcp(tcp) => {
                 let number = u64::from_le_bytes(delivery.bytes[..].try_into().expect("a number"));
                 let segment = self.segments.take(number);
                 tcp.endpoint.on_segment(&segment, delivery.ecn.is_marked(), delivery.at);
-                self.send_from(path, place, delivery.at);
+                self.send_from(path, index, delivery.at);
             }
             Host::Echo(class) => {
                 let frame = Frame::new(delivery.length as usize).header_bytes(0);

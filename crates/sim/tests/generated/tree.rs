@@ -82,8 +82,8 @@ impl<'k> Trees<'k> {
             }
         }
         self.queues.push(Written { name: name.to_owned(), kind, parent: owner });
-        for (place, child) in children.iter().enumerate() {
-            let is_last = place + 1 == children.len();
+        for (index, child) in children.iter().enumerate() {
+            let is_last = index + 1 == children.len();
             let matches = if is_last { String::new() } else { rule(random) };
             self.queue(child, speaks, left.saturating_sub(1), &matches, random);
         }

@@ -95,12 +95,12 @@ fn packets_that_wait_at_the_end_leave_a_row() {
     let count = |left: bool, lost: bool| {
         rows.iter().filter(|row| row.departed.is_some() == left && row.drop.is_some() == lost).count() as u64
     };
-    let place = &recording.ports[0].queues()[0];
+    let queue = &recording.ports[0].queues()[0];
     assert_eq!(count(true, false), recording.ports[0].transmitted().packets);
-    assert_eq!(count(false, true), place.counters.dropped.packets);
+    assert_eq!(count(false, true), queue.counters.dropped.packets);
     // The link has one of the ring's three slots, two packets wait in the others.
-    assert_eq!((count(false, false), place.counters.backlog.packets), (22, 20));
-    assert_eq!(rows.len() as u64, place.counters.offered.packets, "a row a packet that came to the port");
+    assert_eq!((count(false, false), queue.counters.backlog.packets), (22, 20));
+    assert_eq!(rows.len() as u64, queue.counters.offered.packets, "a row a packet that came to the port");
 }
 
 /// One packet of 1000 bytes at the start, on a link whose rate changes.

@@ -85,9 +85,9 @@ pub(crate) fn assert_same(one: &Recording, other: &Recording) {
     for (one, other) in one.ports.iter().zip(&other.ports) {
         assert_eq!(one.queues(), other.queues());
         assert_eq!(one.ends(), other.ends());
-        for place in 0..one.queues().len() as u32 {
-            assert_eq!(one.sojourn(place), other.sojourn(place));
-            assert_eq!(one.drops_by(place), other.drops_by(place));
+        for queue in 0..one.queues().len() as u32 {
+            assert_eq!(one.sojourn(queue), other.sojourn(queue));
+            assert_eq!(one.drops_by(queue), other.drops_by(queue));
         }
     }
 }

@@ -150,8 +150,8 @@ fn a_line_takes_the_same_bytes_wherever_it_is_stated() {
         }
         for (packet, length) in lines::PACKETS.into_iter().zip(line.lengths[0]) {
             let ports = line.ports(header, length).into_iter();
-            let ports = ports.map(|(place, port)| (place, one_link("1s", "100mbit", &port, "FLOW")));
-            for (place, text) in links.iter().cloned().chain(ports) {
+            let ports = ports.map(|(index, port)| (index, one_link("1s", "100mbit", &port, "FLOW")));
+            for (index, text) in links.iter().cloned().chain(ports) {
                 let flow = format!(
                     "[flow.f]\nfrom = \"a\"\nto = \"b\"\ntransport = \"udp\"\nsize = \"{}B\"\nrate = \"8mbit\"\npackets = \"40p\"",
                     packet + header
@@ -159,7 +159,7 @@ fn a_line_takes_the_same_bytes_wherever_it_is_stated() {
                 let recording = simulate(&text.replace("FLOW", &flow), 1);
                 let apart = recording.flows[0].delays().iat.max().expect("packets") as f64;
                 let wire = (length * 8) as f64 * 1e12 / lines::RATE as f64;
-                assert_near(&format!("{}, {packet} bytes, {place}", line.word), apart, wire, 1e-3);
+                assert_near(&format!("{}, {packet} bytes, {index}", line.word), apart, wire, 1e-3);
                 count += 1;
             }
         }

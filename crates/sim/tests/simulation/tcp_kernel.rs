@@ -95,7 +95,7 @@ fn of_kernel(run: &Value, flows: &[&str]) -> Figures {
             let series = &each(flow)["cwnd_series"];
             let t0 = number(&series["t0_s"]);
             let cwnd = list(&series["cwnd"]).into_iter().enumerate();
-            cwnd.map(|(place, cwnd)| (t0 + 0.1 * place as f64, cwnd)).collect()
+            cwnd.map(|(index, cwnd)| (t0 + 0.1 * index as f64, cwnd)).collect()
         })
         .collect();
     Figures {
@@ -173,11 +173,11 @@ fn compare(id: &str, kernel: &Figures, ours: &Figures, flows: &[&str]) -> Vec<&'
     check("queueing ms", kernel.queueing_ms, ours.queueing_ms, 10.0);
     check("drops", kernel.drops, ours.drops, 25.0);
     check("acknowledgements each", kernel.acks, ours.acks, 3.0);
-    for (place, flow) in flows.iter().enumerate() {
-        let ((low, mean, high), (our_low, our_mean, our_high)) = (kernel.cwnd[place], ours.cwnd[place]);
+    for (index, flow) in flows.iter().enumerate() {
+        let ((low, mean, high), (our_low, our_mean, our_high)) = (kernel.cwnd[index], ours.cwnd[index]);
         println!(
             "{flow} cwnd    kernel {low:.0} {mean:.1} {high:.0}, period {:.2} s; ours {our_low:.0} {our_mean:.1} {our_high:.0}, period {:.2} s",
-            kernel.periods[place], ours.periods[place]
+            kernel.periods[index], ours.periods[index]
         );
     }
     // How two equal flows share is a single draw of either: their ranges and periods are compared as means.
@@ -205,9 +205,9 @@ fn ours(run: &Value, cc: &str, flows: &[&str], queue: &str, later: u64) -> Figur
     let written: Vec<String> = flows
         .iter()
         .enumerate()
-        .map(|(place, name)| {
+        .map(|(index, name)| {
             let start = run["results"]["tcp"]["flows"][*name]["t_connect_s"].as_f64().unwrap_or(0.1);
-            let shift = if place + 1 == flows.len() { later as f64 / 1e3 } else { 0.0 };
+            let shift = if index + 1 == flows.len() { later as f64 / 1e3 } else { 0.0 };
             flow(name, cc, "unlimited", start + shift)
         })
         .collect();

@@ -17,13 +17,13 @@ fn shares(sides: [Side; 2], virtual_rtt: &str) -> [f64; 2] {
                     link.line = { between = [\"r\", \"far\"], rate = \"50mbit\" }\n\
                     [port.\"r:far\"]\nroot = \"q\"\nqueue.q = { kind = \"dualpi2\" }\n"
         .to_owned();
-    for (place, (congestion, rtt)) in sides.into_iter().enumerate() {
+    for (side, (congestion, rtt)) in sides.into_iter().enumerate() {
         let virtual_rtt =
             if congestion == "prague" { format!("virtual_rtt = \"{virtual_rtt}\"") } else { String::new() };
         let _ = write!(
             text,
-            "[node.host{place}]\n[link.access{place}]\nbetween = [\"host{place}\", \"r\"]\nrate = \"1gbit\"\n\
-             delay = \"{}us\"\n[flow.f{place}]\nfrom = \"host{place}\"\nto = \"far\"\ntransport = \"tcp\"\n\
+            "[node.host{side}]\n[link.access{side}]\nbetween = [\"host{side}\", \"r\"]\nrate = \"1gbit\"\n\
+             delay = \"{}us\"\n[flow.f{side}]\nfrom = \"host{side}\"\nto = \"far\"\ntransport = \"tcp\"\n\
              bytes = \"unlimited\"\ncongestion = \"{congestion}\"\n{virtual_rtt}\n",
             rtt * 500
         );

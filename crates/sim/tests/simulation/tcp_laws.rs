@@ -206,7 +206,7 @@ fn a_stream_sends_at_its_rate_and_equal_seeds_give_equal_runs() {
 
 /// Lock-step: a constant flow keeps the queue full from 10 to 25 s, and its gap (2/3 ms) divides the hosts'
 /// tick (4 ms). A retransmission that met the full queue then meets it at every timeout, which doubles
-/// meanwhile. Exact timers come at other phases, and some find a free place: the flow is back sooner after 25
+/// meanwhile. Exact timers come at other phases, and some find a free slot: the flow is back sooner after 25
 /// s.
 #[test]
 fn retransmissions_on_ticks_stay_in_step_with_a_constant_flow() {

@@ -330,10 +330,10 @@ mod tests {
         let mut begin = Instant::ZERO + Duration::from_secs(1);
         let rtt = Duration::from_millis(500);
         while window.is_in_slow_start() && window.cwnd < 10_000 {
-            for place in 0..next - una {
-                let queued = if waits { gap * place / 2 } else { Duration::ZERO };
-                let now = begin + gap * place;
-                let one = Ack { una: una + place + 1, next: next + 2 * place, ..ack(now, rtt + queued, 1) };
+            for step in 0..next - una {
+                let queued = if waits { gap * step / 2 } else { Duration::ZERO };
+                let now = begin + gap * step;
+                let one = Ack { una: una + step + 1, next: next + 2 * step, ..ack(now, rtt + queued, 1) };
                 cubic.on_ack(&one, &mut window);
             }
             (una, next) = (next, next + 2 * (next - una));

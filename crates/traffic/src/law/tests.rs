@@ -48,16 +48,16 @@ fn what_is_written_is_read_back() {
 /// An error points at the wrong field within the table, not at the table.
 #[test]
 fn errors_point_at_their_place() {
-    let place = |text: &str| {
+    let text_at = |text: &str| {
         let error = read(text).expect_err("must be refused");
         text[error.span().expect("a place")].to_owned()
     };
-    assert_eq!(place(r#"gap = { distribution = "exponential", men = "20ms" }"#), "men");
-    assert_eq!(place(r#"gap = { distribution = "exponentail", mean = "20ms" }"#), r#""exponentail""#);
-    assert_eq!(place(r#"gap = { distribution = "exponential", mean = 20 }"#), "20");
-    assert_eq!(place(r#"gap = { distribution = "empirical", values = ["1ms", "2kg"] }"#), r#""2kg""#);
-    assert_eq!(place("gap = 20"), "20");
-    assert_eq!(place(r#"gap = "20 apples""#), r#""20 apples""#);
+    assert_eq!(text_at(r#"gap = { distribution = "exponential", men = "20ms" }"#), "men");
+    assert_eq!(text_at(r#"gap = { distribution = "exponentail", mean = "20ms" }"#), r#""exponentail""#);
+    assert_eq!(text_at(r#"gap = { distribution = "exponential", mean = 20 }"#), "20");
+    assert_eq!(text_at(r#"gap = { distribution = "empirical", values = ["1ms", "2kg"] }"#), r#""2kg""#);
+    assert_eq!(text_at("gap = 20"), "20");
+    assert_eq!(text_at(r#"gap = "20 apples""#), r#""20 apples""#);
     let message = read("gap = 20").expect_err("bare").to_string();
     assert!(message.contains("the bare number `20` is not a duration: it needs a unit"), "{message}");
 }

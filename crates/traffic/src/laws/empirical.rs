@@ -162,8 +162,8 @@ impl Distribution for Empirical {
         let share = random.unit();
         match &self.0 {
             Shape::Values(steps) => {
-                let place = steps.points.partition_point(|point| point.1 <= share);
-                steps.points[place.min(steps.points.len() - 1)].0
+                let index = steps.points.partition_point(|point| point.1 <= share);
+                steps.points[index.min(steps.points.len() - 1)].0
             }
             Shape::Curve(curve) => curve.at(share),
         }
@@ -181,8 +181,8 @@ impl Distribution for Empirical {
     fn cdf(&self, x: f64) -> f64 {
         match &self.0 {
             Shape::Values(steps) => {
-                let place = steps.points.partition_point(|point| point.0 <= x);
-                place.checked_sub(1).map_or(0.0, |last| steps.points[last].1)
+                let index = steps.points.partition_point(|point| point.0 <= x);
+                index.checked_sub(1).map_or(0.0, |last| steps.points[last].1)
             }
             Shape::Curve(curve) => curve.cdf(x),
         }

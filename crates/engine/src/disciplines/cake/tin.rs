@@ -443,19 +443,19 @@ impl Tin {
         };
         let (own, mut left) = (ends(queue.packets.get(last)?)?, queue.redundant);
         let mut first = None;
-        for place in 0..last {
+        for position in 0..last {
             // The rest are data: a long queue is searched only as far as it holds acknowledgements.
             if left == 0 {
                 break;
             }
-            let packet = queue.packets.get(place)?;
+            let packet = queue.packets.get(position)?;
             let Some(older) = ack_filter::redundant(packet, cx) else { continue };
             left -= 1;
             if !newer.is_beyond(older) || ends(packet) != Some(own) {
                 continue;
             }
-            let oldest = *first.get_or_insert(place);
-            if terms.ack_filter == AckFilter::Aggressive || oldest < place {
+            let oldest = *first.get_or_insert(position);
+            if terms.ack_filter == AckFilter::Aggressive || oldest < position {
                 let packet = self.queues.get_mut(index).packets.take(oldest)?;
                 self.account_removal(index, &packet, terms, backlog, cx);
                 self.account.dropped_packets += 1;

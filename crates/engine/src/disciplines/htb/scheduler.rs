@@ -158,9 +158,9 @@ pub(super) struct Selection<'a> {
     pub(super) lender: usize,
     /// Row or feed that it was selected from.
     list: &'a RoundRobin,
-    /// Its place in the list.
-    place: usize,
-    /// Classes by their places in a feed; empty for a row, whose places are the classes.
+    /// Its index in the list.
+    index: usize,
+    /// Classes by their indices in a feed; empty for a row, whose indices are the classes.
     siblings: &'a [u32],
 }
 
@@ -168,8 +168,8 @@ impl Selection<'_> {
     /// Returns the class after the leaf in its list, if there is another.
     #[inline]
     fn following(&self) -> Option<usize> {
-        let place = self.list.following(self.place)?;
-        Some(self.siblings.get(place).map_or(place, |class| *class as usize))
+        let index = self.list.following(self.index)?;
+        Some(self.siblings.get(index).map_or(index, |class| *class as usize))
     }
 }
 
@@ -491,7 +491,7 @@ impl Scheduler {
         let priority = self.ready[level].trailing_zeros() as usize;
         let list = &self.rows[level * PRIORITIES + priority];
         let class = list.current(level)?;
-        self.descend(Selection { leaf: class, lender: level, list, place: class, siblings: &[] }, priority)
+        self.descend(Selection { leaf: class, lender: level, list, index: class, siblings: &[] }, priority)
     }
 
     /// Follows the feeds of this priority from a class down to a leaf, by their turns.
@@ -506,9 +506,9 @@ impl Scheduler {
                 break;
             }
             let list = &self.feeds[state.feed(priority)];
-            let place = list.current(from.lender)?;
-            let leaf = state.children[place] as usize;
-            selection = Selection { leaf, list, place, siblings: &state.children, ..selection };
+            let index = list.current(from.lender)?;
+            let leaf = state.children[index] as usize;
+            selection = Selection { leaf, list, index, siblings: &state.children, ..selection };
             height = if height == 1 { 0 } else { self.states[leaf].level as usize };
         }
         Some(selection)
@@ -521,7 +521,7 @@ impl Scheduler {
         let state = &self.states[class];
         let (lender, priority) = (state.level as usize, state.listed.trailing_zeros() as usize);
         let list = self.rows.get(lender * PRIORITIES + priority)?;
-        self.descend(Selection { leaf: class, lender, list, place: class, siblings: &[] }, priority)
+        self.descend(Selection { leaf: class, lender, list, index: class, siblings: &[] }, priority)
     }
 
     /// Returns the leaf that probably sends next, and its successor. Prefetches their states for

@@ -74,9 +74,9 @@ impl<'env> Applications<'env> {
         if host.ends.is_empty() {
             return Ok(None);
         }
-        for (place, listener) in host.listeners.iter().enumerate() {
-            let place = EventData::new_u64((host.ends.len() + place) as u64);
-            epoll::add(&host.epoll, listener, place, EventFlags::IN)
+        for (index, listener) in host.listeners.iter().enumerate() {
+            let index = EventData::new_u64((host.ends.len() + index) as u64);
+            epoll::add(&host.epoll, listener, index, EventFlags::IN)
                 .map_err(|error| refused(error.into()))?;
         }
         Ok(Some(host))
@@ -111,18 +111,18 @@ impl<'env> Applications<'env> {
                 self.ends.push(end);
             }
         }
-        for place in 0..self.ends.len() {
-            self.couple(place, &ends_of);
-            self.rearm(place);
+        for index in 0..self.ends.len() {
+            self.couple(index, &ends_of);
+            self.rearm(index);
         }
         Ok(())
     }
 
-    /// Opens the listening socket for the connection of `flow`, for the end at index `place`.
-    fn await_at(&mut self, flow: &Flow, place: usize) -> Result<(), Failure> {
+    /// Opens the listening socket for the connection of `flow`, for the end at index `index`.
+    fn await_at(&mut self, flow: &Flow, index: usize) -> Result<(), Failure> {
         let address = SocketAddr::new(flow.fields.destination, flow.fields.destination_port);
         let peer = SocketAddr::new(flow.fields.source, flow.fields.source_port);
-        self.awaited.insert((peer, address), place);
+        self.awaited.insert((peer, address), index);
         let is_there = |known: &TcpListener| known.local_addr().is_ok_and(|local| local == address);
         if let Some(model) = model(flow)
             && !self.listeners.iter().any(is_there)
@@ -133,10 +133,10 @@ impl<'env> Applications<'env> {
     }
 
     /// Links the end of a dialogue with that of the connection it leads.
-    fn couple(&mut self, place: usize, ends_of: &BTreeMap<usize, [Option<usize>; 2]>) {
+    fn couple(&mut self, index: usize, ends_of: &BTreeMap<usize, [Option<usize>; 2]>) {
         let scenario = self.shared.scenario;
         let Some(Task::Control { of: led }) =
-            model(&scenario.flows[self.ends[place].of]).map(|m| m.application)
+            model(&scenario.flows[self.ends[index].of]).map(|m| m.application)
         else {
             return;
         };
@@ -146,8 +146,8 @@ impl<'env> Applications<'env> {
         };
         let ends = ends_of.get(&led).copied().unwrap_or_default();
         for other in ends.into_iter().flatten() {
-            self.ends[place].partner = Some(Partner::Leads(other, bytes));
-            self.ends[other].partner = Some(Partner::Follows(place));
+            self.ends[index].partner = Some(Partner::Leads(other, bytes));
+            self.ends[other].partner = Some(Partner::Follows(index));
         }
     }
 
@@ -164,12 +164,12 @@ impl<'env> Applications<'env> {
                 self.renew(&renewal);
             }
             let mut now = clock.now();
-            while let Some(Reverse((at, place))) = self.timers.peek().copied()
+            while let Some(Reverse((at, index))) = self.timers.peek().copied()
                 && at <= now
             {
                 self.timers.pop();
-                if self.ends[place].armed == at {
-                    self.on_time(place, now);
+                if self.ends[index].armed == at {
+                    self.on_time(index, now);
                     now = clock.now();
                 }
             }
@@ -209,41 +209,41 @@ impl<'env> Applications<'env> {
         let _ = epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&at_once));
         let count = events.len();
         for event in events {
-            let place = event.data.u64() as usize;
-            if place < self.ends.len() {
-                self.on_event(place, event.flags);
+            let index = event.data.u64() as usize;
+            if index < self.ends.len() {
+                self.on_event(index, event.flags);
             } else {
-                self.accept(place - self.ends.len());
+                self.accept(index - self.ends.len());
             }
         }
         count
     }
 
     fn renew(&mut self, renewal: &Renewal) {
-        let place = self.ends.iter().position(|end| end.active && end.of == renewal.flow);
-        if let Some(place) = place {
-            self.ends[place].stop = renewal.stop;
-            self.rearm(place);
+        let index = self.ends.iter().position(|end| end.active && end.of == renewal.flow);
+        if let Some(index) = index {
+            self.ends[index].stop = renewal.stop;
+            self.rearm(index);
         }
     }
 
-    fn rearm(&mut self, place: usize) {
-        let end = &mut self.ends[place];
+    fn rearm(&mut self, index: usize) {
+        let end = &mut self.ends[index];
         let next = end.next();
         if next != end.armed {
             end.armed = next;
             if next != Instant::NEVER {
-                self.timers.push(Reverse((next, place)));
+                self.timers.push(Reverse((next, index)));
             }
         }
     }
 
     /// Handles an end's timer.
-    fn on_time(&mut self, place: usize, now: Instant) {
-        let end = &mut self.ends[place];
+    fn on_time(&mut self, index: usize, now: Instant) {
+        let end = &mut self.ends[index];
         end.armed = Instant::NEVER;
         if matches!(end.state, State::Closed) {
-            self.connect(place, now);
+            self.connect(index, now);
         } else {
             if end.stop <= now {
                 end.stop = Instant::NEVER;
@@ -252,13 +252,13 @@ impl<'env> Applications<'env> {
             }
             end.application.on_timer(&mut end.queue, now);
         }
-        self.advance(place, now);
+        self.advance(index, now);
     }
 
     /// Opens the connection of an end that is closed.
-    fn connect(&mut self, place: usize, now: Instant) {
+    fn connect(&mut self, index: usize, now: Instant) {
         let Ends { scenario, seed, .. } = self.shared;
-        let end = &self.ends[place];
+        let end = &self.ends[index];
         let flow = &scenario.flows[end.of];
         let Some(model) = model(flow) else { return };
         if !end.active || !matches!(end.state, State::Closed) {
@@ -267,7 +267,7 @@ impl<'env> Applications<'env> {
         if now >= end.stop {
             // The thread stalled past the flow's whole time. A closed end would be due again at once, for
             // ever.
-            self.ends[place].state = State::Over;
+            self.ends[index].state = State::Over;
             return;
         }
         // The address, if a dialogue has announced one.
@@ -281,22 +281,22 @@ impl<'env> Applications<'env> {
             .unwrap_or_else(|| SocketAddr::new(flow.fields.destination, flow.fields.destination_port));
         match socket::connecting(flow, model, to, *seed) {
             Ok(stream) => {
-                self.watch(place, stream, State::Connecting);
-                let end = &mut self.ends[place];
+                self.watch(index, stream, State::Connecting);
+                let end = &mut self.ends[index];
                 end.application.on_open(&mut end.queue, now);
             }
-            Err(error) => self.break_off(place, error.to_string()),
+            Err(error) => self.break_off(index, error.to_string()),
         }
     }
 
     /// Gives an end its socket and registers it with epoll.
-    fn watch(&mut self, place: usize, stream: TcpStream, state: impl FnOnce(TcpStream) -> State) {
-        let end = &mut self.ends[place];
-        let added = epoll::add(&self.epoll, &stream, EventData::new_u64(place as u64), EventFlags::empty());
+    fn watch(&mut self, index: usize, stream: TcpStream, state: impl FnOnce(TcpStream) -> State) {
+        let end = &mut self.ends[index];
+        let added = epoll::add(&self.epoll, &stream, EventData::new_u64(index as u64), EventFlags::empty());
         end.interest = EventFlags::empty();
         end.state = state(stream);
         if let Err(error) = added {
-            self.break_off(place, error.to_string());
+            self.break_off(index, error.to_string());
         }
     }
 
@@ -308,72 +308,72 @@ impl<'env> Applications<'env> {
             came.push((stream, peer));
         }
         for (stream, peer) in came {
-            let Some(place) = self.awaited.get(&(peer, local)).copied() else { continue };
-            let end = &self.ends[place];
+            let Some(index) = self.awaited.get(&(peer, local)).copied() else { continue };
+            let end = &self.ends[index];
             let flows = &self.shared.scenario.flows;
             let Some(model) = model(&flows[end.of]) else { continue };
             if !matches!(end.state, State::Closed) {
                 continue;
             }
             if let Err(error) = socket::set_accepted(&stream, &flows[end.sends], model) {
-                self.break_off(place, error.to_string());
+                self.break_off(index, error.to_string());
                 continue;
             }
             let now = self.shared.clock.now();
-            self.watch(place, stream, State::Open);
-            let end = &mut self.ends[place];
+            self.watch(index, stream, State::Open);
+            let end = &mut self.ends[index];
             end.application.on_open(&mut end.queue, now);
-            self.on_connected(place, now);
+            self.on_connected(index, now);
         }
     }
 
-    fn on_event(&mut self, place: usize, flags: EventFlags) {
+    fn on_event(&mut self, index: usize, flags: EventFlags) {
         let now = self.shared.clock.now();
-        match &self.ends[place].state {
+        match &self.ends[index].state {
             State::Connecting(stream) => match socket::connected(stream) {
                 Ok(()) => {
-                    let state = core::mem::replace(&mut self.ends[place].state, State::Over);
+                    let state = core::mem::replace(&mut self.ends[index].state, State::Over);
                     if let State::Connecting(stream) = state {
-                        self.ends[place].state = State::Open(stream);
+                        self.ends[index].state = State::Open(stream);
                     }
-                    self.on_connected(place, now);
+                    self.on_connected(index, now);
                 }
-                Err(error) => self.break_off(place, error.to_string()),
+                Err(error) => self.break_off(index, error.to_string()),
             },
             State::Open(_)
-                if self.ends[place].ended && flags.intersects(EventFlags::HUP | EventFlags::ERR) =>
+                if self.ends[index].ended && flags.intersects(EventFlags::HUP | EventFlags::ERR) =>
             {
-                self.break_off(place, "the other end is gone".to_owned());
+                self.break_off(index, "the other end is gone".to_owned());
             }
             State::Open(_) => {
                 if flags.intersects(EventFlags::IN | EventFlags::HUP | EventFlags::ERR) {
-                    self.read(place);
+                    self.read(index);
                 }
-                self.advance(place, self.shared.clock.now());
+                self.advance(index, self.shared.clock.now());
             }
             State::Closed | State::Over => {}
         }
     }
 
     /// Handles an established connection.
-    fn on_connected(&mut self, place: usize, now: Instant) {
-        let end = &mut self.ends[place];
+    fn on_connected(&mut self, index: usize, now: Instant) {
+        let end = &mut self.ends[index];
         end.application.on_connected(&mut end.queue, now);
-        self.notify_leader(place, DialogueEvent::Connected, now);
-        self.advance(place, now);
+        self.notify_leader(index, DialogueEvent::Connected, now);
+        self.advance(index, now);
     }
 
-    fn notify_leader(&mut self, place: usize, what: DialogueEvent, now: Instant) {
-        if let Some(Partner::Follows(leader)) = self.ends[place].partner {
+    fn notify_leader(&mut self, index: usize, what: DialogueEvent, now: Instant) {
+        if let Some(Partner::Follows(leader)) = self.ends[index].partner {
             let end = &mut self.ends[leader];
             end.application.on_happening(&mut end.queue, what, now);
             self.advance(leader, now);
         }
     }
 
-    fn read(&mut self, place: usize) {
+    fn read(&mut self, index: usize) {
         for _ in 0..READS {
-            let end = &mut self.ends[place];
+            let end = &mut self.ends[index];
             if end.ended {
                 return;
             }
@@ -382,7 +382,7 @@ impl<'env> Applications<'env> {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.break_off(place, error.to_string()),
+                Err(error) => return self.break_off(index, error.to_string()),
             };
             if !end.active
                 && let Some(model) = model(&self.shared.scenario.flows[end.of])
@@ -393,7 +393,7 @@ impl<'env> Applications<'env> {
             end.ended = read == 0;
             if let Some(parser) = &mut end.parser {
                 if let Err(why) = parser.push_bytes(&self.chunk[..read]) {
-                    return self.break_off(place, why);
+                    return self.break_off(index, why);
                 }
                 end.application.on_delivered(&mut end.queue, 0, end.ended, now);
             } else {
@@ -408,20 +408,20 @@ impl<'env> Applications<'env> {
                 self.report(flow, now, ConnectionEventKind::Completed(now.since(connection.start)));
             }
             if ended {
-                self.notify_leader(place, DialogueEvent::Delivered, now);
+                self.notify_leader(index, DialogueEvent::Delivered, now);
             }
         }
     }
 
     /// Makes all progress possible at an end: parses messages, flushes the queue, executes orders of its
     /// dialogue.
-    fn advance(&mut self, place: usize, now: Instant) {
-        self.parse_messages(place, now);
-        let end = &mut self.ends[place];
+    fn advance(&mut self, index: usize, now: Instant) {
+        self.parse_messages(index, now);
+        let end = &mut self.ends[index];
         end.application.refill(&mut end.queue);
         if let State::Open(stream) = &mut end.state {
             if let Err(error) = end.queue.flush(stream) {
-                return self.break_off(place, error.to_string());
+                return self.break_off(index, error.to_string());
             }
             if end.queue.is_over() && !end.shut {
                 end.shut = true;
@@ -431,23 +431,23 @@ impl<'env> Applications<'env> {
         if end.is_over() {
             end.state = State::Over;
         }
-        self.report_requests(place, now);
-        self.execute_order(place, now);
-        let end = &mut self.ends[place];
+        self.report_requests(index, now);
+        self.execute_order(index, now);
+        let end = &mut self.ends[index];
         let wanted = end.wanted();
         if wanted != end.interest
             && let State::Connecting(stream) | State::Open(stream) = &end.state
         {
             end.interest = wanted;
-            let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(place as u64), wanted);
+            let _ = epoll::modify(&self.epoll, stream, EventData::new_u64(index as u64), wanted);
         }
-        self.rearm(place);
+        self.rearm(index);
     }
 
     /// Parses received messages, as far as the dialogue expects them.
-    fn parse_messages(&mut self, place: usize, now: Instant) {
+    fn parse_messages(&mut self, index: usize, now: Instant) {
         loop {
-            let end = &mut self.ends[place];
+            let end = &mut self.ends[index];
             let (Some(parser), Application::Dialogue(dialogue)) = (&mut end.parser, &end.application) else {
                 return;
             };
@@ -458,25 +458,25 @@ impl<'env> Applications<'env> {
                     end.application.on_delivered(&mut end.queue, expected.len() as u64, false, now);
                 }
                 Ok(false) => return,
-                Err(why) => return self.break_off(place, why),
+                Err(why) => return self.break_off(index, why),
             }
         }
     }
 
     /// Reports requests and answers of an application.
-    fn report_requests(&mut self, place: usize, now: Instant) {
-        while let Some(event) = self.ends[place].application.take_request_event() {
+    fn report_requests(&mut self, index: usize, now: Instant) {
+        while let Some(event) = self.ends[index].application.take_request_event() {
             let what = match event {
                 RequestEvent::Asked => ConnectionEventKind::Asked,
                 RequestEvent::Answered(asked) => ConnectionEventKind::Answered(asked),
             };
-            self.report(self.ends[place].sends, now, what);
+            self.report(self.ends[index].sends, now, what);
         }
     }
 
     /// Executes the order of a dialogue, if any.
-    fn execute_order(&mut self, place: usize, now: Instant) {
-        let end = &mut self.ends[place];
+    fn execute_order(&mut self, index: usize, now: Instant) {
+        let end = &mut self.ends[index];
         let Some(Partner::Leads(led, bytes)) = end.partner else { return };
         match end.application.take_order() {
             Some(Order::Connect) => self.connect(led, now),
@@ -492,8 +492,8 @@ impl<'env> Applications<'env> {
 
     /// Reports the senders' states.
     fn sample(&mut self, at: Instant) {
-        for place in 0..self.ends.len() {
-            let end = &mut self.ends[place];
+        for index in 0..self.ends.len() {
+            let end = &mut self.ends[index];
             if let Some(flow) = end.sampled
                 && let Some(sample) = end.stream().and_then(|stream| socket::sample(stream))
             {
@@ -506,11 +506,11 @@ impl<'env> Applications<'env> {
         self.shared.tell.send(ConnectionEvent { flow, at, what });
     }
 
-    fn break_off(&mut self, place: usize, why: String) {
-        let end = &mut self.ends[place];
+    fn break_off(&mut self, index: usize, why: String) {
+        let end = &mut self.ends[index];
         end.state = State::Over;
         let of = end.of;
-        self.rearm(place);
+        self.rearm(index);
         if !self.broken.iter().any(|(known, _)| *known == of) {
             self.broken.push((of, why));
         }

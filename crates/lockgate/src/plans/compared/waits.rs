@@ -9,7 +9,7 @@ use super::Compared;
 #[derive(Clone, Debug, PartialEq)]
 struct VariantWait<'a> {
     variant: usize,
-    /// The wait of one seed; its place is the variant's.
+    /// The wait of one seed; its index is the variant's.
     at: &'a Wait,
     /// Mean over the seeds in which packets waited longest there.
     mean_s: f64,
@@ -46,17 +46,22 @@ impl Compared<'_> {
             some => format!(", mean over {some} of {seeds} seeds"),
         };
         let of = if chosen.is_some() { String::new() } else { format!(" with {}", self.name(first.variant)) };
-        let text =
-            format!("Packets wait longest in {}{of}: {}{}", first.at.place(), told(first), over(first));
+        let text = format!(
+            "Packets wait longest in {}{of}: {}{}",
+            first.at.queue_in_words(),
+            told(first),
+            over(first)
+        );
         let Some(other) = others.max_by(by_wait) else { return Some(format!("{text}.")) };
         // Variants often differ in the queues of a port.
         let is_there = other.at.port == first.at.port;
-        let place = if is_there { String::new() } else { format!(" in {}", other.at.place()) };
+        let queue_in_words =
+            if is_there { String::new() } else { format!(" in {}", other.at.queue_in_words()) };
         let over = if other.seeds == first.seeds { String::new() } else { over(other) };
-        Some(format!("{text}; with {} {}{place}{over}.", self.name(other.variant), told(other)))
+        Some(format!("{text}; with {} {}{queue_in_words}{over}.", self.name(other.variant), told(other)))
     }
 
-    /// Returns the longest wait of a variant: of the place where packets wait longest in most of its seeds.
+    /// Returns the longest wait of a variant: of the queue where packets wait longest in most of its seeds.
     fn longest_wait(&self, variant: usize) -> Option<VariantWait<'_>> {
         let seeds = self.plan.seeds.len().max(1);
         let waits: Vec<&Wait> = self.waits.chunks(seeds).nth(variant)?.iter().flatten().collect();
@@ -65,7 +70,7 @@ impl Compared<'_> {
             let same = waits.iter().filter(|other| key(other) == key(one));
             same.map(|other| other.wait_s).collect()
         };
-        // Of places that are equally often the longest, the first seed's.
+        // Of queues that are equally often the longest, the first seed's.
         let at = waits.iter().rev().max_by_key(|one| at_same(one).len())?;
         let values = at_same(at);
         let mean_s = values.iter().sum::<f64>() / values.len().max(1) as f64;

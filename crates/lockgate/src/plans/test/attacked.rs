@@ -86,9 +86,9 @@ impl Attacked {
             self.proven.map_or_else(String::new, |proven| format!(", proven {}", value(Some(proven))));
         let worst = value(self.worst);
         if self.is_broken {
-            let place = self.scenario.as_ref().map_or_else(String::new, |at| format!(": {at}"));
+            let scenario = self.scenario.as_ref().map_or_else(String::new, |at| format!(": {at}"));
             format!(
-                "{name}: broken by traffic within the envelopes: {that} is {worst}{proven} ({effort}){place}"
+                "{name}: broken by traffic within the envelopes: {that} is {worst}{proven} ({effort}){scenario}"
             )
         } else {
             format!("{name}: no traffic was found that breaks it: worst found {worst}{proven} ({effort})")

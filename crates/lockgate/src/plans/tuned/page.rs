@@ -248,8 +248,8 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         scatter(outcome, &format!("goal-{index}"), axis(path, values()), (caption, 0), |tried| tried.means[index])
     });
     // Of several goals the front decides; of one, the variable that is turned.
-    let place = if tuned.goals.len() > 1 { 0 } else { figures.len() };
-    figures.splice(place..place, against);
+    let index = if tuned.goals.len() > 1 { 0 } else { figures.len() };
+    figures.splice(index..index, against);
     figures.push(progress(outcome));
     figures
 }

@@ -60,11 +60,11 @@ impl Draft {
         }
     }
 
-    /// Keeps the directory, which has been moved to `place` or is empty.
-    pub(super) fn keep(self, place: &Path) {
+    /// Keeps the directory, which has been moved to `kept_at` or is empty.
+    pub(super) fn keep(self, kept_at: &Path) {
         let Self { path, marker } = self;
         forget(&path);
-        let _ = fs::remove_file(place.join(MARKER));
+        let _ = fs::remove_file(kept_at.join(MARKER));
         drop(marker);
     }
 

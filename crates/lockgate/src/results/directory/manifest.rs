@@ -150,11 +150,11 @@ mod tests {
     use super::*;
 
     fn found(files: &[(&str, &str)]) -> Contents {
-        let place = tempfile::tempdir().expect("a directory");
+        let directory = tempfile::tempdir().expect("a directory");
         for (name, text) in files {
-            fs::write(place.path().join(name), text).expect("written");
+            fs::write(directory.path().join(name), text).expect("written");
         }
-        contents(place.path(), &|_| false).expect("readable")
+        contents(directory.path(), &|_| false).expect("readable")
     }
 
     #[test]

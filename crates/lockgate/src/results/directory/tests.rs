@@ -3,10 +3,10 @@
 use super::*;
 
 /// Returns a temporary directory and a target in it.
-fn place() -> (tempfile::TempDir, PathBuf) {
-    let place = tempfile::tempdir().expect("a directory");
-    let target = place.path().join("out");
-    (place, target)
+fn directory() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let target = directory.path().join("out");
+    (directory, target)
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -31,40 +31,43 @@ fn summary(target: &Path) -> String {
 
 #[test]
 fn what_cannot_take_its_place_leaves_the_earlier_run() {
-    let (place, target) = place();
+    let (directory, target) = directory();
     run(&target, "first", "report.html").finish(&()).expect("in its place");
     let second = run(&target, "second", "report.html");
     fs::remove_dir_all(second.draft()).expect("lost meanwhile");
     assert!(second.finish(&()).is_err());
     assert_eq!(summary(&target), "first");
-    assert_eq!(names(place.path()), ["out"]);
+    assert_eq!(names(directory.path()), ["out"]);
 }
 
 #[test]
 fn what_comes_while_a_run_goes_on_stays() {
-    let (place, target) = place();
+    let (directory, target) = directory();
     run(&target, "first", "report.html").finish(&()).expect("in its place");
     let second = run(&target, "second", "twin.json");
     fs::write(target.join("notes.md"), "mine").expect("written");
     let refused = second.finish(&()).expect_err("the notes would be lost");
     assert!(refused.to_string().contains("`notes.md` came there"), "{refused}");
     assert_eq!(names(&target), ["manifest.json", "notes.md", "report.html", "summary.json"]);
-    assert_eq!((summary(&target), summary(&place.path().join("out-2"))), ("first".into(), "second".into()));
+    assert_eq!(
+        (summary(&target), summary(&directory.path().join("out-2"))),
+        ("first".into(), "second".into())
+    );
     // A free target at the start.
-    let third = run(&place.path().join("new"), "third", "report.html");
-    fs::write(place.path().join("new"), "mine").expect("written");
+    let third = run(&directory.path().join("new"), "third", "report.html");
+    fs::write(directory.path().join("new"), "mine").expect("written");
     assert!(third.finish(&()).is_err());
-    assert_eq!(fs::read_to_string(place.path().join("new")).expect("kept"), "mine");
-    assert_eq!(summary(&place.path().join("new-2")), "third");
-    assert_eq!(names(place.path()), ["new", "new-2", "out", "out-2"]);
+    assert_eq!(fs::read_to_string(directory.path().join("new")).expect("kept"), "mine");
+    assert_eq!(summary(&directory.path().join("new-2")), "third");
+    assert_eq!(names(directory.path()), ["new", "new-2", "out", "out-2"]);
 }
 
 #[test]
 fn a_directory_that_must_stay_has_its_files_replaced() {
-    let (place, target) = place();
+    let (directory, target) = directory();
     run(&target, "first", "twin.json").finish(&()).expect("in its place");
     let mut second = run(&target, "second", "report.html");
-    second.place = Place::Inside;
+    second.state = Target::Inside;
     #[cfg(unix)]
     let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("there"));
     #[cfg(unix)]
@@ -73,7 +76,7 @@ fn a_directory_that_must_stay_has_its_files_replaced() {
     #[cfg(unix)]
     assert_eq!(inode(&target), before);
     assert_eq!(names(&target), ["manifest.json", "report.html", "summary.json"]);
-    assert_eq!((summary(&target), names(place.path())), ("second".into(), vec!["out".to_owned()]));
+    assert_eq!((summary(&target), names(directory.path())), ("second".into(), vec!["out".to_owned()]));
     // Killed in the middle: the next run recognises all of the files.
     let third = run(&target, "third", "twin.json");
     let files = ["report.html", "summary.json", "twin.json"].map(str::to_owned);
@@ -88,13 +91,13 @@ fn a_directory_that_must_stay_has_its_files_replaced() {
 #[cfg(unix)]
 #[test]
 fn leftovers_of_killed_runs_go_and_nothing_else_does() {
-    let (place, target) = place();
+    let (directory, target) = directory();
     // A process that has ended.
     let mut child = std::process::Command::new("true").spawn().expect("starts");
     let dead = child.id();
     child.wait().expect("ends");
     let beside = |name: &str, files: &[(&str, &str)]| {
-        let directory = place.path().join(name);
+        let directory = directory.path().join(name);
         fs::create_dir(&directory).expect("created");
         for (file, text) in files {
             fs::write(directory.join(file), text).expect("written");
@@ -118,11 +121,11 @@ fn leftovers_of_killed_runs_go_and_nothing_else_does() {
     beside(&kept[2], &[(manifest::MARKER, FORMAT), ("notes.md", "")]);
     beside(&kept[3], &[(manifest::MARKER, FORMAT)]);
     beside(&kept[4], &[("manifest.json", manifest)]);
-    let locked = fs::File::open(place.path().join(&kept[3]).join(manifest::MARKER)).expect("there");
+    let locked = fs::File::open(directory.path().join(&kept[3]).join(manifest::MARKER)).expect("there");
     locked.try_lock().expect("free");
     run(&target, "first", "report.html").finish(&()).expect("in its place");
     let mut expected = kept.to_vec();
     expected.push("out".into());
     expected.sort();
-    assert_eq!(names(place.path()), expected);
+    assert_eq!(names(directory.path()), expected);
 }

@@ -214,7 +214,7 @@ pub fn margin(expect: &Expectation) -> String {
     }
     let (Side::Upper(limit) | Side::Lower(limit)) = side;
     let ratio = value / limit;
-    let (distance, place) = if ratio < 1.0 { (1.0 - ratio, "below") } else { (ratio - 1.0, "above") };
+    let (distance, relation) = if ratio < 1.0 { (1.0 - ratio, "below") } else { (ratio - 1.0, "above") };
     let whose = if expect.half_width.is_some() { "the interval's end " } else { "" };
     let bound = match side {
         _ if sides(expect).len() < 2 => "bound",
@@ -227,7 +227,7 @@ pub fn margin(expect: &Expectation) -> String {
     if ratio >= 2.0 {
         return format!("{whose}{} times its {bound}", figures::without_zeros(&figures::plain(ratio)));
     }
-    format!("{whose}{} {place} its {bound}", percent(distance))
+    format!("{whose}{} {relation} its {bound}", percent(distance))
 }
 
 /// Returns the margin with the bound itself: `11 % above its bound of 8 Mbit/s`; empty if it has none.

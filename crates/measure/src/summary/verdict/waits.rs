@@ -70,7 +70,7 @@ impl Wait {
     }
 
     /// Returns the queue in words: `the fifo at isp:modem`.
-    pub fn place(&self) -> String {
+    pub fn queue_in_words(&self) -> String {
         words::queue(&self.port, &self.queue, &self.kind)
     }
 }

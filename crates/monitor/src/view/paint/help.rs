@@ -61,10 +61,9 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let lines: Vec<String> = explained.chain([String::new()]).chain(words).collect();
     let width = lines.iter().map(|line| Span::raw(line).width()).max().unwrap_or(0) as u16 + 3;
     let (width, height) = (width.min(area.width), (lines.len() as u16 + 2).min(area.height));
-    let place =
+    let area =
         Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
-    frame.render_widget(Clear, place);
+    frame.render_widget(Clear, area);
     let text: Vec<Line<'_>> = lines.into_iter().map(Line::from).collect();
-    frame
-        .render_widget(Paragraph::new(text).block(Block::bordered().title(" keys (any key closes) ")), place);
+    frame.render_widget(Paragraph::new(text).block(Block::bordered().title(" keys (any key closes) ")), area);
 }

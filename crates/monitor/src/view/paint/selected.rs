@@ -152,7 +152,7 @@ fn extremes(
     for (at, [low, high]) in values {
         let column = (((at - start) / (end - start)).clamp(0.0, 1.0) * columns as f64) as usize;
         match found.last_mut() {
-            Some((place, [least, most])) if *place == column => {
+            Some((index, [least, most])) if *index == column => {
                 (*least, *most) = (least.min(low), most.max(high));
             }
             _ => found.push((column, [low, high])),
