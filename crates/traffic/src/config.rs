@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::{Captures, Load, LoadedFiles};
 use crate::invalid::Invalid;
 use crate::law::LawConfig;
-use crate::laws::empirical::Curve;
+use crate::laws::empirical::{Curve, CurveError};
 
 /// Traffic of one flow: one of `gap`, `rate`, `profile` and `replay`, with the keys that belong to it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -162,13 +162,15 @@ impl TrafficConfig {
         let mut problems = Vec::new();
         for (field, law) in self.durations() {
             if let Some(name) = &law.file {
-                let curve = load(name).and_then(|bytes| Curve::read::<Duration>(&bytes));
+                let bytes = load(name).map_err(CurveError::Unreadable);
+                let curve = bytes.and_then(|bytes| Curve::read::<Duration>(&bytes));
                 keep_curve(&mut files, &mut problems, field, name, curve);
             }
         }
         for (field, law) in self.sizes() {
             if let Some(name) = &law.file {
-                let curve = load(name).and_then(|bytes| Curve::read::<Bytes>(&bytes));
+                let bytes = load(name).map_err(CurveError::Unreadable);
+                let curve = bytes.and_then(|bytes| Curve::read::<Bytes>(&bytes));
                 keep_curve(&mut files, &mut problems, field, name, curve);
             }
         }
@@ -205,7 +207,7 @@ fn keep_curve(
     problems: &mut Vec<Invalid>,
     field: &'static str,
     name: &str,
-    curve: Result<Curve, String>,
+    curve: Result<Curve, CurveError>,
 ) {
     match curve {
         Ok(curve) => {

@@ -16,6 +16,7 @@
 use std::sync::Arc;
 
 use lockgate_engine::random::Random;
+use lockgate_engine::units::text::Malformed;
 
 use super::{Distribution, Field, Given, Parameter};
 use crate::invalid::Invalid;
@@ -23,6 +24,56 @@ use crate::quantity::Quantity;
 
 /// Limit on the number of points or values.
 const MOST_POINTS: usize = 1_000_000;
+
+/// Error of a curve's file, as the continuation of the file's name.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CurveError {
+    /// The file cannot be loaded: the reason.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Not a text.
+    #[error("is not text in UTF-8")]
+    NotText,
+    /// A line is not a value and a fraction.
+    #[error("has in line {line} {why}")]
+    Line {
+        /// Line, from 1.
+        line: usize,
+        /// Reason.
+        why: PointError,
+    },
+    /// A value or a share falls in this line.
+    #[error("has in line {0} a value or a share under the one before: both rise")]
+    Falls(usize),
+    /// Too many points.
+    #[error("has more than {MOST_POINTS} points")]
+    TooLong,
+    /// No points.
+    #[error("has no points: a line is a value and a share, such as `1500B 0.8`")]
+    Empty,
+    /// The last share is not 1.
+    #[error("ends with the share `{0}`: the last must be 1")]
+    End(f64),
+}
+
+/// Error of a line that is not a value and a fraction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PointError {
+    /// Not two words.
+    #[error("`{line}`: a line is a value and a share, such as `{example} 0.8`")]
+    Words {
+        /// The line.
+        line: String,
+        /// Example of a value.
+        example: &'static str,
+    },
+    /// The value is malformed.
+    #[error(transparent)]
+    Value(#[from] Malformed),
+    /// The share is malformed.
+    #[error("the share `{0}`: it is between 0 and 1, or 0% and 100%")]
+    Share(String),
+}
 
 /// A cumulative distribution, linear between its points.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,33 +86,27 @@ impl Curve {
     /// Reads a curve from the bytes of a file.
     ///
     /// # Errors
-    /// Returns a message with the line number if a line is not a value and a fraction, or if they do not
-    /// rise.
-    pub fn read<Q: Quantity>(bytes: &[u8]) -> Result<Self, String> {
-        let text = core::str::from_utf8(bytes).map_err(|_| "is not text in UTF-8".to_owned())?;
+    /// If a line is not a value and a fraction, or if they do not rise.
+    pub fn read<Q: Quantity>(bytes: &[u8]) -> Result<Self, CurveError> {
+        let text = core::str::from_utf8(bytes).map_err(|_| CurveError::NotText)?;
         let mut points: Vec<(f64, f64)> = Vec::new();
         for (index, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let point = read_point::<Q>(line).map_err(|why| format!("has in line {} {why}", index + 1))?;
+            let point = read_point::<Q>(line).map_err(|why| CurveError::Line { line: index + 1, why })?;
             if points.last().is_some_and(|last| point.0 < last.0 || point.1 < last.1) {
-                return Err(format!(
-                    "has in line {} a value or a share under the one before: both rise",
-                    index + 1
-                ));
+                return Err(CurveError::Falls(index + 1));
             }
             points.push(point);
             if points.len() > MOST_POINTS {
-                return Err(format!("has more than {MOST_POINTS} points"));
+                return Err(CurveError::TooLong);
             }
         }
         match points.last() {
-            None => Err("has no points: a line is a value and a share, such as `1500B 0.8`".to_owned()),
-            Some((_, share)) if (share - 1.0).abs() > 1e-9 => {
-                Err(format!("ends with the share `{share}`: the last must be 1"))
-            }
+            None => Err(CurveError::Empty),
+            Some((_, share)) if (share - 1.0).abs() > 1e-9 => Err(CurveError::End(*share)),
             Some(_) => Ok(Self { points }),
         }
     }
@@ -105,16 +150,15 @@ impl Curve {
     }
 }
 
-fn read_point<Q: Quantity>(line: &str) -> Result<(f64, f64), String> {
+fn read_point<Q: Quantity>(line: &str) -> Result<(f64, f64), PointError> {
     let Some((value, share)) = line.rsplit_once(char::is_whitespace) else {
-        return Err(format!("`{line}`: a line is a value and a share, such as `{} 0.8`", Q::EXAMPLE));
+        return Err(PointError::Words { line: line.to_owned(), example: Q::EXAMPLE });
     };
-    let value: Q =
-        value.parse().map_err(|error: lockgate_engine::units::text::Malformed| error.to_string())?;
+    let value: Q = value.parse()?;
     let (number, unit) = share.strip_suffix('%').map_or((share, 1.0), |percent| (percent, 100.0));
     match number.parse::<f64>().map(|number| number / unit) {
         Ok(fraction) if (0.0..=1.0).contains(&fraction) => Ok((value.to_grains(), fraction)),
-        _ => Err(format!("the share `{share}`: it is between 0 and 1, or 0% and 100%")),
+        _ => Err(PointError::Share(share.to_owned())),
     }
 }
 
