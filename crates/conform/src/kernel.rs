@@ -41,6 +41,34 @@ pub struct Reference {
     pub experiments: Vec<(String, Result<Experiment, String>)>,
 }
 
+/// Error of a file of reference runs, or of a result in it.
+#[derive(Debug, thiserror::Error)]
+pub enum ReferenceError {
+    /// Not JSON.
+    #[error("it is not JSON: {0}")]
+    NotJson(serde_json::Error),
+    /// No list of experiments.
+    #[error("it has no list of `experiments`")]
+    NoExperiments,
+    /// The properties of the machine are malformed.
+    #[error("its `machine`: {0}")]
+    Machine(serde_json::Error),
+    /// A property of the machine is out of range.
+    #[error("its `machine` has an `HZ` from 1 to 1000000, and a `path_us` under a second")]
+    Range,
+    /// A flow without a result.
+    #[error("flow `{0}` has no result")]
+    NoResult(String),
+    /// A result that is malformed.
+    #[error("result of flow `{flow}`: {why}")]
+    Result {
+        /// Name of the flow.
+        flow: String,
+        /// Reason.
+        why: serde_json::Error,
+    },
+}
+
 /// The machine on which a kernel was run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default)]
@@ -290,12 +318,10 @@ impl Reference {
     ///
     /// # Errors
     /// Fails if the text is not such a file. A run that cannot be read is listed with the reason instead.
-    pub fn read(text: &str) -> Result<Self, String> {
-        let document: Value =
-            serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
-        let Some(runs) = document.get("experiments").and_then(Value::as_array) else {
-            return Err("it has no list of `experiments`".to_owned());
-        };
+    pub fn read(text: &str) -> Result<Self, ReferenceError> {
+        let document: Value = serde_json::from_str(text).map_err(ReferenceError::NotJson)?;
+        let runs = document.get("experiments").and_then(Value::as_array);
+        let runs = runs.ok_or(ReferenceError::NoExperiments)?;
         let named = |(index, run): (usize, &Value)| {
             let id = run.get("id").and_then(Value::as_str);
             let id = id.map_or_else(|| format!("experiment {index}"), str::to_owned);
@@ -304,16 +330,12 @@ impl Reference {
         };
         let machine = match document.get("machine") {
             None => Machine::default(),
-            Some(machine) => {
-                Machine::deserialize(machine).map_err(|error| format!("its `machine`: {error}"))?
-            }
+            Some(machine) => Machine::deserialize(machine).map_err(ReferenceError::Machine)?,
         };
         let path = document.pointer("/topology/path").and_then(Value::as_str);
         let machine = Machine { addresses: machine.addresses.or_else(|| ends(path?)), ..machine };
         if !(1..=1_000_000).contains(&machine.hz) || !(0.0..1e6).contains(&machine.path_us) {
-            return Err(
-                "its `machine` has an `HZ` from 1 to 1000000, and a `path_us` under a second".to_owned()
-            );
+            return Err(ReferenceError::Range);
         }
         Ok(Self { machine, experiments: runs.iter().enumerate().map(named).collect() })
     }
@@ -347,8 +369,8 @@ impl Experiment {
     ///
     /// # Errors
     /// Fails if the flow has no result, or an incomplete one.
-    pub fn result(&self, flow: &str) -> Result<UdpResult, String> {
-        let value = self.results.udp.get(flow).ok_or_else(|| format!("flow `{flow}` has no result"))?;
-        UdpResult::deserialize(value).map_err(|error| format!("result of flow `{flow}`: {error}"))
+    pub fn result(&self, flow: &str) -> Result<UdpResult, ReferenceError> {
+        let value = self.results.udp.get(flow).ok_or_else(|| ReferenceError::NoResult(flow.to_owned()))?;
+        UdpResult::deserialize(value).map_err(|why| ReferenceError::Result { flow: flow.to_owned(), why })
     }
 }

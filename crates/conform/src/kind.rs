@@ -2,7 +2,7 @@
 
 use core::ops::Deref;
 
-use lockgate_engine::discipline::{Child, Context, Discipline};
+use lockgate_engine::discipline::{Child, Context, Discipline, Invalid};
 use lockgate_engine::disciplines::{self, Visitor};
 use lockgate_engine::node::Node;
 use serde::de::DeserializeOwned;
@@ -49,11 +49,25 @@ impl Kind {
     }
 }
 
-fn read<T: DeserializeOwned>(value: &Value) -> Result<T, String> {
-    serde_json::from_value(value.clone()).map_err(|error| error.to_string())
+/// Refusal of a kind, or of its parameters.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// No kind has this name.
+    #[error("there is no kind `{0}`")]
+    Unknown(String),
+    /// A value has the wrong form.
+    #[error(transparent)]
+    Malformed(#[from] serde_json::Error),
+    /// The discipline refuses a value.
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
 }
 
-fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<Vec<Child<Share>>, String> {
+fn read<T: DeserializeOwned>(value: &Value) -> Result<T, Refusal> {
+    Ok(serde_json::from_value(value.clone())?)
+}
+
+fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<Vec<Child<Share>>, Refusal> {
     children.into_iter().map(|(share, node)| Ok(Child { share: read(&share)?, node })).collect()
 }
 
@@ -61,48 +75,40 @@ fn children_of<Share: DeserializeOwned>(children: Vec<(Value, Node)>) -> Result<
 ///
 /// # Panics
 /// Panics if a share is refused: the oracle and the discipline disagree on what is valid.
-pub fn build_class(owner: &str, name: &str, children: Vec<(Value, Node)>) -> Node {
+pub(crate) fn build_class(owner: &str, name: &str, children: Vec<(Value, Node)>) -> Node {
     struct Build<'a>(&'a str, Vec<(Value, Node)>);
     impl Visitor for Build<'_> {
-        type Output = Result<Node, String>;
+        type Output = Result<Node, Refusal>;
         fn visit<D: Discipline>(self) -> Self::Output {
-            Node::class::<D::Share>(self.0, children_of(self.1)?).map_err(|invalid| invalid.to_string())
+            Ok(Node::class::<D::Share>(self.0, children_of(self.1)?)?)
         }
     }
     let built = disciplines::visit(owner, Build(name, children));
-    built
-        .unwrap_or_else(|| Err(format!("there is no kind `{owner}`")))
-        .unwrap_or_else(|why| panic!("`{owner}` refuses what its oracle asks for: {why}"))
+    accepted(owner, built)
 }
 
-/// Creates a node called `name` of this kind over these children, each with its share.
-///
-/// # Errors
-/// Returns why the parameters are refused.
-pub fn try_build(
-    kind: &str,
-    name: &str,
-    config: &Value,
-    children: Vec<(Value, Node)>,
-) -> Result<Node, String> {
-    struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
-    impl Visitor for Build<'_> {
-        type Output = Result<Node, String>;
-        fn visit<D: Discipline>(self) -> Self::Output {
-            let Self(name, config, children) = self;
-            Node::new::<D>(name, read(config)?, children_of(children)?).map_err(|invalid| invalid.to_string())
-        }
-    }
-    let built = disciplines::visit(kind, Build(name, config, children));
-    built.unwrap_or_else(|| Err(format!("there is no kind `{kind}`")))
-}
-
-/// Creates a node as [`try_build`] does, with parameters chosen by an oracle.
+/// Creates a node called `name` of this kind over these children, each with its share, with parameters chosen
+/// by an oracle.
 ///
 /// # Panics
 /// Panics if they are refused: the oracle and the discipline disagree on what is valid.
-pub fn build(kind: &str, name: &str, config: &Value, children: Vec<(Value, Node)>) -> Node {
-    try_build(kind, name, config, children)
+pub(crate) fn build(kind: &str, name: &str, config: &Value, children: Vec<(Value, Node)>) -> Node {
+    struct Build<'a>(&'a str, &'a Value, Vec<(Value, Node)>);
+    impl Visitor for Build<'_> {
+        type Output = Result<Node, Refusal>;
+        fn visit<D: Discipline>(self) -> Self::Output {
+            let Self(name, config, children) = self;
+            Ok(Node::new::<D>(name, read(config)?, children_of(children)?)?)
+        }
+    }
+    let built = disciplines::visit(kind, Build(name, config, children));
+    accepted(kind, built)
+}
+
+/// Returns the node that the registry has built, which it must not refuse.
+fn accepted(kind: &str, built: Option<Result<Node, Refusal>>) -> Node {
+    built
+        .unwrap_or_else(|| Err(Refusal::Unknown(kind.to_owned())))
         .unwrap_or_else(|why| panic!("`{kind}` refuses what its oracle asks for: {why}"))
 }
 
@@ -110,22 +116,22 @@ pub fn build(kind: &str, name: &str, config: &Value, children: Vec<(Value, Node)
 ///
 /// # Errors
 /// Returns why they are refused.
-pub fn reconfigure(
+pub(crate) fn reconfigure(
     node: &mut Node,
     config: &Value,
     shares: &[Value],
     cx: &mut Context<'_>,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     struct Reconfigure<'a, 'b>(&'a mut Node, &'a Value, &'a [Value], &'a mut Context<'b>);
     impl Visitor for Reconfigure<'_, '_> {
-        type Output = Result<(), String>;
+        type Output = Result<(), Refusal>;
         fn visit<D: Discipline>(self) -> Self::Output {
             let Self(node, config, shares, cx) = self;
-            let shares = shares.iter().map(read).collect::<Result<_, String>>()?;
-            node.reconfigure::<D>(read(config)?, shares, cx).map_err(|invalid| invalid.to_string())
+            let shares = shares.iter().map(read).collect::<Result<_, Refusal>>()?;
+            Ok(node.reconfigure::<D>(read(config)?, shares, cx)?)
         }
     }
     let kind = node.kind();
     let done = disciplines::visit(kind, Reconfigure(node, config, shares, cx));
-    done.unwrap_or_else(|| Err(format!("there is no kind `{kind}`")))
+    done.unwrap_or_else(|| Err(Refusal::Unknown(kind.to_owned())))
 }

@@ -25,7 +25,7 @@ pub mod document;
 pub mod finding;
 mod fixtures;
 pub mod kernel;
-pub mod kind;
+mod kind;
 pub mod oracle;
 pub mod oracles;
 pub mod page;

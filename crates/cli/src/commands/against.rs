@@ -17,10 +17,11 @@ use lockgate::files;
 
 pub(crate) fn against(arguments: &Conform, file: &Path) -> Result<Exit, Failure> {
     let shown = file.display();
-    let unusable = |why: String| {
+    let unusable = |why: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot use `{shown}`: {why}"), "name a JSON file of reference runs")
     };
-    let reference = files::text(file).and_then(|text| Reference::read(&text)).map_err(unusable)?;
+    let text = files::text(file).map_err(|why| unusable(&why))?;
+    let reference = Reference::read(&text).map_err(|why| unusable(&why))?;
     let out =
         arguments.out.as_deref().map(|out| ResultsDirectory::start(Some(out), "conform")).transpose()?;
     interrupt::listen();

@@ -76,7 +76,7 @@ pub(super) fn of(
     let Some(seed) = udp.seed else {
         return if udp.arrivals.is_some() { Err("`arrivals` needs a `seed`".to_owned()) } else { Ok(None) };
     };
-    let result = experiment.result(name)?;
+    let result = experiment.result(name).map_err(|error| error.to_string())?;
     let mean = f64::from(udp.l2_bytes) * 8.0 / udp.offered_bps * f64::from(together);
     let most = MOST_PACKETS / u64::from(together);
     let times = |generator: Generator| {

@@ -179,7 +179,7 @@ fn lines(
     let bottlenecks = recordings.iter().map(Bottleneck::new).collect::<Result<Vec<_>, _>>()?;
     let mut lines = Vec::new();
     for (name, udp) in experiment.udp() {
-        let result = experiment.result(name)?;
+        let result = experiment.result(name).map_err(|error| error.to_string())?;
         let observed = bottlenecks.iter().map(|bottleneck| {
             let flow = bottleneck.flow(name).ok_or_else(|| format!("flow `{name}` was not run"))?;
             Ok(bottleneck.observe(flow, result.window_s))

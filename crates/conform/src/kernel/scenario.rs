@@ -300,7 +300,11 @@ fn datagrams(
 ) -> Result<String, String> {
     let says = |why: &str| format!("flow `{name}`: {why}");
     // For random arrivals, the measured offered rate is used, which differs from the nominal one.
-    let told = experiment.result(name)?.offered_in_window_bps.filter(|rate| *rate > 0.0);
+    let told = experiment
+        .result(name)
+        .map_err(|error| error.to_string())?
+        .offered_in_window_bps
+        .filter(|rate| *rate > 0.0);
     let (process, together) = udp.process().map_err(|why| says(&why))?;
     let gap = |rate: f64| f64::from(udp.l2_bytes) * 8.0 / rate * f64::from(together);
     let mut start = udp.start_s;

@@ -33,7 +33,7 @@ pub(super) fn saturated(configs: &[Value], every: Duration, until: Instant, rand
             kind::reconfigure(node, config, &[], cx)
         });
         if let Some(Err(why)) = answer {
-            link.fault = Some(why);
+            link.fault = Some(why.to_string());
         }
         // The change may have made the next packet eligible.
         link.step(change);

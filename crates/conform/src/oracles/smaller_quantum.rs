@@ -41,7 +41,7 @@ impl Oracle for SmallerQuantum {
             let changed = link.port.with_node("root", now, &NoHeaders, &mut |node, cx| {
                 kind::reconfigure(node, &json!({}), &shares([1514, 1514]), cx)
             });
-            worst.fault(changed.and_then(Result::err).as_ref());
+            worst.fault(changed.and_then(Result::err).map(|why| why.to_string()).as_ref());
             let (mut low, mut high, mut difference) = (0_i128, 0_i128, 0_i128);
             let from = link.sent.len();
             for _ in 0..700 {
