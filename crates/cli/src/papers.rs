@@ -50,7 +50,7 @@ fn read(path: &Path) -> Result<Folder, Failure> {
     let entries = std::fs::read_dir(path).map_err(|error| unreadable(path, error.to_string()))?;
     for file in entries.flatten().map(|entry| entry.path()) {
         if file.extension().is_some_and(|ending| ending == "toml" || ending == "txt") {
-            let text = files::text(&file).map_err(|why| unreadable(&file, why))?;
+            let text = files::text(&file).map_err(|why| unreadable(&file, why.to_string()))?;
             let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             texts.insert(name, text);
         }

@@ -10,6 +10,32 @@ use lockgate_scenario::{Files, Override, policy_text};
 use crate::Error;
 pub use crate::io_error::words;
 
+/// Error of reading a file into memory.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The system refuses.
+    #[error("{}", words(.0))]
+    System(#[from] std::io::Error),
+    /// Not a regular file: what it is.
+    #[error("it is {0}, not a file")]
+    Irregular(&'static str),
+    /// The file system does not answer.
+    #[error("its file system has not answered for {} s", LONGEST_READ.as_secs())]
+    Silent,
+    /// The thread that reads it has failed.
+    #[error("its thread failed")]
+    Thread,
+    /// Longer than this many bytes.
+    #[error("it is longer than the {0} bytes that are read at most")]
+    TooLong(u64),
+    /// Not a text.
+    #[error("it is not UTF-8 text")]
+    NotText,
+}
+
+/// Longest time that a file system has to answer.
+const LONGEST_READ: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Largest file read into memory, in bytes.
 const LARGEST_FILE_BYTES: u64 = 1 << 30;
 
@@ -30,61 +56,59 @@ impl Files for Beside {
     fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
         let (beside, path) = (self.folder.join(path), PathBuf::from(path));
         let found = move || if beside.exists() { beside } else { path };
-        within_time(move || read_regular(&found())).map(Into::into)
+        within_time(move || read_regular(&found())).map(Into::into).map_err(|error| error.to_string())
     }
 }
 
 /// Reads a regular file: a pipe without a writer, or a device, could hold up a router for ever.
-fn read_regular(path: &Path) -> Result<Vec<u8>, String> {
-    let found = fs::metadata(path).map_err(|error| words(&error))?;
+fn read_regular(path: &Path) -> Result<Vec<u8>, FileError> {
+    let found = fs::metadata(path)?;
     if !found.is_file() {
-        let what = if found.is_dir() { "a directory" } else { "a pipe or a device" };
-        return Err(format!("it is {what}, not a file"));
+        return Err(FileError::Irregular(if found.is_dir() { "a directory" } else { "a pipe or a device" }));
     }
     read(path, LARGEST_FILE_BYTES)
 }
 
 /// Reads on a thread of its own, because a network file system may not answer.
 #[cfg(unix)]
-fn within_time(read: impl FnOnce() -> Result<Vec<u8>, String> + Send + 'static) -> Result<Vec<u8>, String> {
-    const LONGEST: std::time::Duration = std::time::Duration::from_secs(10);
-
+fn within_time<F>(read: F) -> Result<Vec<u8>, FileError>
+where
+    F: FnOnce() -> Result<Vec<u8>, FileError> + Send + 'static,
+{
     let (done, answer) = std::sync::mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name("file".to_owned());
-    let thread = thread.spawn(move || drop(done.send(read()))).map_err(|error| words(&error))?;
-    let Ok(bytes) = answer.recv_timeout(LONGEST) else {
-        return Err(format!("its file system has not answered for {} s", LONGEST.as_secs()));
-    };
+    let thread = thread.spawn(move || drop(done.send(read())))?;
+    let bytes = answer.recv_timeout(LONGEST_READ).map_err(|_| FileError::Silent)?;
     // Joined, because a process with several threads cannot enter a user namespace.
-    thread.join().map_err(|_| "its thread failed".to_owned())?;
+    thread.join().map_err(|_| FileError::Thread)?;
     bytes
 }
 
 /// Reads at once: unsupported.
 #[cfg(not(unix))]
-fn within_time(read: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+fn within_time(read: impl FnOnce() -> Result<Vec<u8>, FileError>) -> Result<Vec<u8>, FileError> {
     read()
 }
 
 /// Reads a text file of up to 1 GiB that is not a scenario.
 ///
 /// # Errors
-/// The reason, in lower case.
-pub fn text(path: &Path) -> Result<String, String> {
-    String::from_utf8(read(path, LARGEST_FILE_BYTES)?).map_err(|_| "it is not UTF-8 text".to_owned())
+/// If it cannot be read, is too long, or is no text.
+pub fn text(path: &Path) -> Result<String, FileError> {
+    String::from_utf8(read(path, LARGEST_FILE_BYTES)?).map_err(|_| FileError::NotText)
 }
 
 /// Reads a file of up to `most` bytes. Of an endless one (a device, a pipe), reads that many and then returns
 /// an error.
-fn read(path: &Path, most: u64) -> Result<Vec<u8>, String> {
-    let file = fs::File::open(path).map_err(|error| words(&error))?;
-    let size = file.metadata().map_err(|error| words(&error))?.len();
+fn read(path: &Path, most: u64) -> Result<Vec<u8>, FileError> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
     let mut bytes = Vec::new();
     if size <= most {
-        file.take(most + 1).read_to_end(&mut bytes).map_err(|error| words(&error))?;
+        file.take(most + 1).read_to_end(&mut bytes)?;
     }
     if size.max(bytes.len() as u64) > most {
-        return Err(format!("it is longer than the {most} bytes that are read at most"));
+        return Err(FileError::TooLong(most));
     }
     Ok(bytes)
 }
@@ -148,7 +172,7 @@ fn around(
     settings: &[Override],
 ) -> Result<String, Error> {
     let embedded = lockgate_scenario::embed_tables(text, files)
-        .map_err(|why| Error::Unreadable { path: path.to_path_buf(), why })?;
+        .map_err(|error| Error::Unreadable { path: path.to_path_buf(), why: error.to_string() })?;
     let name = path.display().to_string();
     let policy = lockgate_scenario::read_policy(&embedded, &name)?;
     if !settings.is_empty() {
@@ -163,7 +187,7 @@ fn own_text(path: &Path, memory: u64) -> Result<String, Error> {
     let path = path.to_path_buf();
     let bytes = match read(&path, lockgate_scenario::longest_text(memory)) {
         Ok(bytes) => bytes,
-        Err(why) => return Err(Error::Unreadable { path, why }),
+        Err(error) => return Err(Error::Unreadable { path, why: error.to_string() }),
     };
     String::from_utf8(bytes).map_err(|error| Error::NotText { path, at: error.utf8_error().valid_up_to() })
 }
@@ -190,9 +214,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_has_no_end_is_not_read_for_ever() {
-        assert!(
-            read(Path::new("/dev/zero"), 1_000).is_err_and(|why| why.contains("longer than the 1000 bytes"))
-        );
-        assert_eq!(read(Path::new("/dev/null"), 1_000), Ok(Vec::new()));
+        let endless = read(Path::new("/dev/zero"), 1_000).expect_err("it has no end").to_string();
+        assert!(endless.contains("longer than the 1000 bytes"), "{endless}");
+        assert!(read(Path::new("/dev/null"), 1_000).is_ok_and(|bytes| bytes.is_empty()));
     }
 }

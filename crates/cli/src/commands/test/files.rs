@@ -80,7 +80,7 @@ impl Files {
             return self.fault(path, "it is not a regular file");
         }
         match lockgate::files::text(path).map(|text| subject(&text)) {
-            Err(why) => self.fault(path, why),
+            Err(why) => self.fault(path, why.to_string()),
             Ok(Subject::Other) => self.leave_out(path, "no table of a scenario"),
             Ok(Subject::Policy) if self.has_policy => {
                 self.leave_out(path, "a policy, and another one is given");

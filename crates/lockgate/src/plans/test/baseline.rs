@@ -26,6 +26,27 @@ pub struct Baseline {
     files: BTreeMap<String, BTreeMap<String, Vec<Option<f64>>>>,
 }
 
+/// Error of reading or writing a baseline.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// Not JSON, or not that of a baseline.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// Of another version of the format.
+    #[error("its `schema` is {0}, and {SCHEMA} is read")]
+    Schema(u32),
+    /// Not a value for each seed.
+    #[error("`{that}` has {values} values of {seeds} seeds")]
+    Values {
+        /// Address of the metric.
+        that: String,
+        /// Number of its values.
+        values: usize,
+        /// Number of the seeds.
+        seeds: usize,
+    },
+}
+
 /// A value beside that of the baseline.
 #[derive(Debug, Serialize)]
 pub struct Change {
@@ -54,14 +75,15 @@ impl Baseline {
     ///
     /// # Errors
     /// If the text is none, or is damaged.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut read: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub fn parse(text: &str) -> Result<Self, BaselineError> {
+        let mut read: Self = serde_json::from_str(text)?;
         if read.schema != SCHEMA {
-            return Err(format!("its `schema` is {}, and {SCHEMA} is read", read.schema));
+            return Err(BaselineError::Schema(read.schema));
         }
         let values = || read.files.values().flatten();
         if let Some((that, values)) = values().find(|(_, values)| values.len() != read.seeds.len()) {
-            return Err(format!("`{that}` has {} values of {} seeds", values.len(), read.seeds.len()));
+            let (that, values) = (that.clone(), values.len());
+            return Err(BaselineError::Values { that, values, seeds: read.seeds.len() });
         }
         for (file, values) in core::mem::take(&mut read.files) {
             read.files.entry(key(&file)).or_default().extend(values);
@@ -73,9 +95,8 @@ impl Baseline {
     ///
     /// # Errors
     /// If it cannot be written as JSON.
-    pub fn to_text(&self) -> Result<String, String> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| error.to_string())?;
-        Ok(text + "\n")
+    pub fn to_text(&self) -> Result<String, BaselineError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
     /// Returns the seeds of its values: those of the runs that are compared with them.
