@@ -21,13 +21,23 @@ pub(crate) const TABLES: [&str; 2] = ["subscribers", "sites"];
 /// Begin of the comment behind an embedded table; the path follows, as it was written.
 const FROM: &str = " # from ";
 
+/// A table of subscribers or sites that cannot be embedded.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read `{path}`: {why}")]
+pub struct UnreadableTable {
+    /// Path of its file, as the policy names it.
+    pub path: String,
+    /// Reason, in lower case without a full stop.
+    pub why: String,
+}
+
 /// Returns `text` with the tables of subscribers and sites that it names in place of their paths, so that the
 /// policy is whole in itself. A text that has its tables already keeps them, without the comment that names
 /// their files: its lines are its own.
 ///
 /// # Errors
-/// Fails if a table cannot be loaded: its path, and the reason.
-pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
+/// Fails if a table cannot be loaded.
+pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, UnreadableTable> {
     let Ok(mut document) = text.parse::<DocumentMut>() else { return Ok(text.to_owned()) };
     let mut is_changed = false;
     for key in TABLES {
@@ -42,8 +52,9 @@ pub fn embed_tables(text: &str, files: &dyn Files) -> Result<String, String> {
             }
             continue;
         }
-        let bytes = files.load(&path).map_err(|why| format!("cannot read `{path}`: {why}"))?;
-        let table = table_text(&bytes).map_err(|why| format!("cannot read `{path}`: {why}"))?;
+        let unreadable = |why| UnreadableTable { path: path.clone(), why };
+        let bytes = files.load(&path).map_err(unreadable)?;
+        let table = table_text(&bytes).map_err(unreadable)?;
         let table = table.replace("\r\n", "\n");
         let has_end = table.ends_with('\n');
         let prefix = value.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or(" ").to_owned();

@@ -44,6 +44,26 @@ pub struct Envelope {
     pub derived: Option<&'static str>,
 }
 
+/// Reason why a flow has no envelope.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoEnvelope {
+    /// A profile of traffic without limits.
+    #[error("the profile `{0}` has no envelope")]
+    Profile(String),
+    /// Frames without a longest length.
+    #[error("its frames have no longest length: give `size` or `payload` a `max`")]
+    Lengths,
+    /// Gaps without a shortest length.
+    #[error("its gaps have no shortest length: give `gap` a `min`, or state an envelope")]
+    Gaps,
+    /// A capture without packets.
+    #[error("its capture has no packets")]
+    EmptyCapture,
+    /// A capture of too many packets.
+    #[error("its capture has more than {MOST_PACKETS} packets")]
+    LongCapture,
+}
+
 /// First packet that exceeds an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Excess {
@@ -125,7 +145,10 @@ pub(crate) fn lengths(config: &TrafficConfig) -> Option<[Bytes; 2]> {
 }
 
 /// Derives the envelope of traffic; `emissions` returns the packets of a capture.
-fn derived(config: &TrafficConfig, emissions: impl FnOnce() -> Vec<Emission>) -> Result<Envelope, String> {
+fn derived(
+    config: &TrafficConfig,
+    emissions: impl FnOnce() -> Vec<Emission>,
+) -> Result<Envelope, NoEnvelope> {
     if config.replay.is_some() {
         return of_capture(&emissions());
     }
@@ -133,10 +156,9 @@ fn derived(config: &TrafficConfig, emissions: impl FnOnce() -> Vec<Emission>) ->
         return derived(&config, emissions);
     }
     if let Some(profile) = &config.profile {
-        return Err(format!("the profile `{profile}` has no envelope"));
+        return Err(NoEnvelope::Profile(profile.clone()));
     }
-    let [shortest, longest] =
-        lengths(config).ok_or("its frames have no longest length: give `size` or `payload` a `max`")?;
+    let [shortest, longest] = lengths(config).ok_or(NoEnvelope::Lengths)?;
     let batch = config.batch.map_or(1, |batch| batch.0.max(1));
     let burst = Bytes(longest.0.saturating_mul(batch));
     let envelope = |rate, burst, derived| Envelope {
@@ -154,7 +176,7 @@ fn derived(config: &TrafficConfig, emissions: impl FnOnce() -> Vec<Emission>) ->
         return Ok(envelope(rate, Bytes(burst.0 + early), Some("rate: the longest packet, and the rate")));
     };
     let least = limits(gap).and_then(|[least, _]| least).filter(|least| !least.is_zero());
-    let least = least.ok_or("its gaps have no shortest length: give `gap` a `min`, or state an envelope")?;
+    let least = least.ok_or(NoEnvelope::Gaps)?;
     let rate = (u128::from(burst.0) * BYTE).div_ceil(u128::from(least.as_picos()));
     let rate = Rate::from_bits(u64::try_from(rate).unwrap_or(u64::MAX));
     Ok(envelope(rate, burst, Some("gap: a packet of the longest length in each shortest gap")))
@@ -162,12 +184,12 @@ fn derived(config: &TrafficConfig, emissions: impl FnOnce() -> Vec<Emission>) ->
 
 /// Returns the smallest pair of buckets of a capture: the burst beside its mean rate, and the rate beside the
 /// largest burst at one instant.
-fn of_capture(emissions: &[Emission]) -> Result<Envelope, String> {
+fn of_capture(emissions: &[Emission]) -> Result<Envelope, NoEnvelope> {
     let (Some(first), Some(last)) = (emissions.first(), emissions.last()) else {
-        return Err("its capture has no packets".to_owned());
+        return Err(NoEnvelope::EmptyCapture);
     };
     if emissions.len() >= MOST_PACKETS {
-        return Err(format!("its capture has more than {MOST_PACKETS} packets"));
+        return Err(NoEnvelope::LongCapture);
     }
     let lengths = || emissions.iter().map(|emission| u64::from(emission.length));
     let total: u64 = lengths().sum();

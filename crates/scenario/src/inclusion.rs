@@ -99,7 +99,8 @@ fn included(address: &str, span: &Span, files: &dyn Files) -> Result<(Table, Tab
         return Err(wrong(format!("`{shown}` is not a policy"), help.to_owned()));
     }
     let folder = path.rfind('/').map_or("", |end| &path[..=end]);
-    let text = embed_tables(text, &BesideFile { folder, files }).map_err(unread)?;
+    let text =
+        embed_tables(text, &BesideFile { folder, files }).map_err(|error| unread(error.to_string()))?;
     let policy = read_policy(&text, path).map_err(|problems| {
         let first = problems.iter().next().map(|first| {
             let line = first.position().map_or_else(String::new, |(line, _)| format!("line {line}: "));
@@ -179,12 +180,22 @@ fn overlay<'i>(table: &mut DeTable<'i>, own: DeTable<'i>) {
     }
 }
 
+/// A scenario of which no port names a policy, so that another one has no port.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no port of it names a policy: write `policy = \"{policy}:wan\"` below the port that stands for the router"
+)]
+pub struct NoPolicy {
+    /// Path of the other policy.
+    pub policy: String,
+}
+
 /// Returns the settings, each `PATH=VALUE`, that put the policy at `path` in place of those that a scenario's
 /// ports name. A port keeps the name of the policy's port.
 ///
 /// # Errors
-/// If no port of the scenario names a policy, with the fix.
-pub fn policy_settings(text: &str, path: &str) -> Result<Vec<String>, String> {
+/// If no port of the scenario names a policy.
+pub fn policy_settings(text: &str, path: &str) -> Result<Vec<String>, NoPolicy> {
     let (root, _) = DeTable::parse_recoverable(text);
     let ports = root.get_ref().get("port").and_then(|ports| ports.get_ref().as_table());
     let setting = |(name, port): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
@@ -195,10 +206,7 @@ pub fn policy_settings(text: &str, path: &str) -> Result<Vec<String>, String> {
     };
     let settings: Vec<String> = ports.into_iter().flatten().filter_map(setting).collect();
     if settings.is_empty() {
-        return Err(format!(
-            "no port of it names a policy: write `policy = \"{}:wan\"` below the port that stands for the router",
-            shorten(path)
-        ));
+        return Err(NoPolicy { policy: shorten(path).to_string() });
     }
     Ok(settings)
 }

@@ -68,6 +68,7 @@ pub mod policy_text;
 mod reader;
 #[cfg(feature = "schema")]
 pub mod reference;
+mod refusal;
 pub mod routes;
 pub mod scale;
 #[cfg(feature = "schema")]
@@ -91,12 +92,12 @@ pub use application::{Codec, Ftp, Pages};
 pub use builder::ScenarioBuilder;
 pub use change::{Action, Change};
 pub use diagnostic::{Problem, Problems};
-pub use embedding::embed_tables;
-pub use envelope::{Envelope, TokenBucket};
+pub use embedding::{UnreadableTable, embed_tables};
+pub use envelope::{Envelope, NoEnvelope, TokenBucket};
 pub use expand::is_dealt;
 pub use expect::{Bound, Criterion, Expected};
 pub use files::Files;
-pub use inclusion::policy_settings;
+pub use inclusion::{NoPolicy, policy_settings};
 pub use laboratory::laboratory;
 pub use line_table::PathTrace;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
@@ -107,6 +108,7 @@ pub use policy::{Policy, Subject, is_policy, is_scenario, read_policy, subject};
 pub use reader::{Reader, read};
 #[cfg(feature = "schema")]
 pub use reference::{Reference, reference, references};
+pub use refusal::Refusal;
 pub use routes::Routes;
 pub use scale::Scale;
 #[cfg(feature = "schema")]

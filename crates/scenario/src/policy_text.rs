@@ -6,6 +6,8 @@
 //!                                          -->  house.toml:  [port.wan]  rate = "9.2mbit"   # its comment
 //! ```
 
+mod error;
+
 use std::collections::BTreeSet;
 
 use lockgate_engine::overhead::{FrameOverhead, LinkHeader};
@@ -13,6 +15,7 @@ use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Rate};
 use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
 
+pub use self::error::PolicyTextError;
 use crate::diagnostic::{Problems, Source};
 use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
@@ -44,17 +47,20 @@ fn port_of<'d>(document: &'d DocumentMut, name: &str) -> Option<&'d dyn TableLik
 /// policy.
 ///
 /// # Errors
-/// Returns the reason if the setting does not name a value of a policy.
-pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<PolicyValue, String> {
-    let wrong = |why: String| format!("`{}` is not a value of a policy: {why}", shorten(setting));
-    let given = Override::parse(setting).map_err(|error| error.to_string())?;
+/// If the setting is malformed, or does not name a value of a policy.
+pub fn policy_value(
+    scenario: &str,
+    setting: &str,
+    files: &dyn Files,
+) -> Result<PolicyValue, PolicyTextError> {
+    let wrong = |why| PolicyTextError::NotAValue { setting: shorten(setting), why: Box::new(why) };
+    let given = Override::parse(setting)?;
     let given = resolved(scenario, &[given]).remove(0);
-    let document: DocumentMut =
-        scenario.parse().map_err(|_| wrong("the scenario cannot be read".to_owned()))?;
-    let [section, port, rest @ ..] = given.path() else { return Err(wrong("it is of no port".to_owned())) };
+    let document: DocumentMut = scenario.parse().map_err(|_| wrong(PolicyTextError::Scenario))?;
+    let [section, port, rest @ ..] = given.path() else { return Err(wrong(PolicyTextError::NotOfAPort)) };
     let named = (section == "port" && !rest.is_empty()).then(|| port_of(&document, port)).flatten();
     let named = named.and_then(|port| port.get("policy")).and_then(Item::as_str);
-    let address = named.ok_or_else(|| wrong("it is of no port that names one".to_owned()))?;
+    let address = named.ok_or_else(|| wrong(PolicyTextError::NotOfAPolicy))?;
     let (file, own) = split_policy(address);
     let own = match own {
         Some(own) => own.to_owned(),
@@ -65,14 +71,14 @@ pub fn policy_value(scenario: &str, setting: &str, files: &dyn Files) -> Result<
 }
 
 /// Returns the name of the only port of a policy.
-fn only_port(file: &str, files: &dyn Files) -> Result<String, String> {
-    let bytes = files.load(file)?;
+fn only_port(file: &str, files: &dyn Files) -> Result<String, PolicyTextError> {
+    let bytes = files.load(file).map_err(PolicyTextError::Load)?;
     let document: DocumentMut =
-        String::from_utf8_lossy(&bytes).parse().map_err(|_| format!("`{}` cannot be read", shorten(file)))?;
+        String::from_utf8_lossy(&bytes).parse().map_err(|_| PolicyTextError::File(shorten(file)))?;
     let ports = document.get("port").and_then(Item::as_table_like);
     match ports.map(|ports| ports.iter().map(|(name, _)| name.to_owned()).collect::<Vec<_>>()).as_deref() {
         Some([only]) => Ok(only.clone()),
-        _ => Err(format!("`{}` has several ports, and the scenario names none of them", shorten(file))),
+        _ => Err(PolicyTextError::SeveralPorts(shorten(file))),
     }
 }
 
@@ -130,18 +136,20 @@ pub fn read_with(text: &str, name: &str, settings: &[Override]) -> Result<Policy
 /// Returns the text of a policy with these values in it, comments kept.
 ///
 /// # Errors
-/// If the text is no TOML, a value has no place in it, or it is not a policy then: the reason.
-pub fn with_values(text: &str, name: &str, values: &[Override], files: &dyn Files) -> Result<String, String> {
-    let mut document: DocumentMut = text.parse().map_err(|_| "it is no TOML".to_owned())?;
+/// If the text is no TOML, a value cannot be written into it, or it is not a policy then.
+pub fn with_values(
+    text: &str,
+    name: &str,
+    values: &[Override],
+    files: &dyn Files,
+) -> Result<String, PolicyTextError> {
+    let mut document: DocumentMut = text.parse().map_err(|_| PolicyTextError::NotToml)?;
     for value in values {
-        value.apply(&mut document).map_err(|problem| {
-            let help = problem.help_text().map_or_else(String::new, |help| format!(": {help}"));
-            format!("{problem}{help}")
-        })?;
+        value.apply(&mut document).map_err(PolicyTextError::Value)?;
     }
     let written = document.to_string();
     let whole = embed_tables(&written, files)?;
-    read_policy(&whole, name).map_err(|problems| first(&problems))?;
+    read_policy(&whole, name).map_err(|problems| PolicyTextError::Policy(first(&problems)))?;
     Ok(written)
 }
 
@@ -172,10 +180,13 @@ const SHARE: u64 = 95;
 /// port without a rate or a shaper gets 95 % of its link's, and what the link takes of it for a frame.
 ///
 /// # Errors
-/// If there is no such port, or its queues cannot be a policy's: the reason.
-pub fn exported(scenario: &Scenario, ports: Exported<'_>, files: &dyn Files) -> Result<String, String> {
-    let document: DocumentMut =
-        scenario.to_toml().parse().map_err(|_| "the scenario cannot be read".to_owned())?;
+/// If there is no such port, or its queues cannot be a policy's.
+pub fn exported(
+    scenario: &Scenario,
+    ports: Exported<'_>,
+    files: &dyn Files,
+) -> Result<String, PolicyTextError> {
+    let document: DocumentMut = scenario.to_toml().parse().map_err(|_| PolicyTextError::Scenario)?;
     let mut policy = DocumentMut::new();
     policy["title"] = toml_edit::value(scenario.title.as_str());
     for key in TABLES {
@@ -196,8 +207,7 @@ pub fn exported(scenario: &Scenario, ports: Exported<'_>, files: &dyn Files) -> 
         let model = scenario.ports.iter().find(|port| port.name == port_name::canonical(name));
         let Some(model) = model else {
             let near = crate::nearest::suggest(name, scenario.ports.iter().map(|port| port.name.as_str()));
-            let near = near.map_or_else(String::new, |near| format!(": {near}"));
-            return Err(format!("the scenario has no port `{}`{near}", shorten(name)));
+            return Err(PolicyTextError::NoPort { port: shorten(name), near });
         };
         let mut table = Table::new();
         own_keys(&mut table, &document, model, files)?;
@@ -208,9 +218,8 @@ pub fn exported(scenario: &Scenario, ports: Exported<'_>, files: &dyn Files) -> 
     policy["port"] = Item::Table(tables);
     let text = policy.to_string();
     let whole = embed_tables(&text, files)?;
-    read_policy(&whole, "the policy").map_err(|problems| {
-        format!("the port `{}` cannot be one of a policy, {}", shorten(ports.port), first(&problems))
-    })?;
+    read_policy(&whole, "the policy")
+        .map_err(|problems| PolicyTextError::NotAPort { port: shorten(ports.port), why: first(&problems) })?;
     Ok(text)
 }
 
@@ -220,13 +229,14 @@ fn own_keys(
     document: &DocumentMut,
     model: &PortModel,
     files: &dyn Files,
-) -> Result<(), String> {
+) -> Result<(), PolicyTextError> {
     let Some(port) = port_of(document, &model.name) else { return Ok(()) };
     if let Some(address) = port.get("policy").and_then(Item::as_str) {
         let (file, own) = split_policy(address);
-        let bytes = files.load(file).map_err(|why| format!("`{}` cannot be read: {why}", shorten(file)))?;
-        let policy: DocumentMut =
-            String::from_utf8_lossy(&bytes).parse().map_err(|_| format!("`{}` is no TOML", shorten(file)))?;
+        let unread = |why| PolicyTextError::Unreadable { file: shorten(file), why };
+        let bytes = files.load(file).map_err(unread)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let policy: DocumentMut = text.parse().map_err(|_| PolicyTextError::FileNotToml(shorten(file)))?;
         let own = own.map_or_else(|| only_port(file, files), |own| Ok(own.to_owned()))?;
         if let Some(port) = port_of(&policy, &own) {
             overlay(table, port);
@@ -271,7 +281,7 @@ fn keep_used(table: &mut Table, model: &PortModel) {
 }
 
 /// Adds the rate of the link to a port that has none, and the bytes that the link takes for a frame.
-fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result<(), String> {
+fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result<(), PolicyTextError> {
     let link = &scenario.links[model.link];
     if table.contains_key("rate") || model.tree.rate().is_some() {
         return Ok(());
@@ -283,7 +293,7 @@ fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result
     table.insert("rate", Item::Value(value));
     if !link.overhead.is_none() {
         let keys = port_keys(link.overhead.of_packets(LinkHeader::Ethernet));
-        let keys: DocumentMut = keys.parse().map_err(|_| "the link's framing".to_owned())?;
+        let keys: DocumentMut = keys.parse().map_err(|_| PolicyTextError::Framing)?;
         overlay(table, keys.as_table());
     }
     Ok(())

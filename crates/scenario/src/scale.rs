@@ -13,6 +13,7 @@ use toml_edit::{DocumentMut, Formatted, Item, TableLike, Value};
 
 use crate::diagnostic::{Problems, Source};
 use crate::path::{self, Override};
+use crate::refusal::Refusal;
 
 /// Factor of speed: 0.001 to 10000, with a resolution of a thousandth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,10 +124,10 @@ impl Scale {
 }
 
 impl FromStr for Scale {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = Refusal;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
         let times = text.trim().parse::<f64>().ok().and_then(Self::new);
-        times.ok_or_else(|| format!("`{text}` is not a factor: it is from 0.001 to 10000"))
+        times.ok_or_else(|| format!("`{text}` is not a factor: it is from 0.001 to 10000").into())
     }
 }
 

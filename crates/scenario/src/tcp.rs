@@ -8,6 +8,8 @@ use lockgate_engine::units::{Bytes, Duration};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 
+use crate::refusal::Refusal;
+
 /// Congestion controls. Each is described where it is implemented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Congestion {
@@ -63,13 +65,13 @@ impl fmt::Display for Congestion {
 }
 
 impl FromStr for Congestion {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = Refusal;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
         Self::ALL.into_iter().find(|known| known.name() == text).ok_or_else(|| {
             let names = Self::ALL.map(Self::name);
             let near = crate::nearest::nearest(text, names);
             let near = near.map(|near| format!(", did you mean `{near}`")).unwrap_or_default();
-            format!("it is one of `{}`{near}", names.join("`, `"))
+            format!("it is one of `{}`{near}", names.join("`, `")).into()
         })
     }
 }
@@ -85,12 +87,12 @@ pub enum InitialSequence {
 }
 
 impl FromStr for InitialSequence {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = Refusal;
+    fn from_str(text: &str) -> Result<Self, Refusal> {
         match text {
             "random" => Ok(Self::Random),
             "run2c" => Ok(Self::Run2c),
-            _ => Err("it is `random` or `run2c`".to_owned()),
+            _ => Err("it is `random` or `run2c`".into()),
         }
     }
 }

@@ -14,6 +14,8 @@ use lockgate_engine::units::{Bytes, Duration, Overhead};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer};
 
+use crate::refusal::Refusal;
+
 /// A value written as a text or a whole number.
 #[cfg_attr(not(feature = "schema"), allow(dead_code, reason = "the schema shows them"))]
 pub(crate) trait TextValue: Sized {
@@ -29,12 +31,12 @@ pub(crate) trait TextValue: Sized {
     const TYPES: &'static [&'static str] = &["string"];
 
     /// Reads a text; the error says what is allowed.
-    fn from_text(text: &str) -> Result<Self, String>;
+    fn from_text(text: &str) -> Result<Self, Refusal>;
 
     /// Reads a whole number.
-    fn from_number(number: i64) -> Result<Self, String> {
+    fn from_number(number: i64) -> Result<Self, Refusal> {
         let _ = number;
-        Err(format!("it is a text, such as `{}`", Self::EXAMPLE))
+        Err(format!("it is a text, such as `{}`", Self::EXAMPLE).into())
     }
 }
 
@@ -160,12 +162,12 @@ impl TextValue for Address {
     const ABOUT: &'static str = "An IPv4 or IPv6 address, such as `192.0.2.1`.";
     const WHAT: &'static str = "an address";
     const EXAMPLE: &'static str = "192.0.2.1";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         // A table of subscribers has all of a circuit's: a list, and prefixes.
         let first = text.split(',').map(str::trim).find(|part| !part.is_empty()).unwrap_or_default();
         let network = || first.parse().ok().map(|network: ipnet::IpNet| network.addr());
         let address = first.parse().ok().or_else(network);
-        let address = address.ok_or_else(|| "it is written like `192.0.2.1` or `2001:db8::1`".to_owned())?;
+        let address = address.ok_or("it is written like `192.0.2.1` or `2001:db8::1`")?;
         Ok(Self(address))
     }
 }
@@ -179,13 +181,13 @@ impl TextValue for Endpoint {
     const ABOUT: &'static str = "A node's name, an address or a prefix such as `192.0.2.0/24`.";
     const WHAT: &'static str = "a node or an address";
     const EXAMPLE: &'static str = "server";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         Ok(Self(text.to_owned()))
     }
 }
 
 /// Splits a leading sign off.
-fn signed<T>(text: &str, read: impl FnOnce(&str) -> Result<T, String>) -> Result<(bool, T), String> {
+fn signed<T>(text: &str, read: impl FnOnce(&str) -> Result<T, Refusal>) -> Result<(bool, T), Refusal> {
     let text = text.trim();
     match text.strip_prefix('-') {
         Some(rest) => Ok((true, read(rest)?)),
@@ -202,10 +204,10 @@ impl TextValue for SignedTime {
     const ABOUT: &'static str = "A length of time that may be negative, such as `-3ms`.";
     const WHAT: &'static str = "a time";
     const EXAMPLE: &'static str = "-3ms";
-    fn from_text(text: &str) -> Result<Self, String> {
-        let why = || format!("it is written with its unit, such as `{}`", Self::EXAMPLE);
+    fn from_text(text: &str) -> Result<Self, Refusal> {
+        let why = || Refusal::from(format!("it is written with its unit, such as `{}`", Self::EXAMPLE));
         let (negative, time) = signed(text, |text| text.parse::<Duration>().map_err(|_| why()))?;
-        let picos = i64::try_from(time.as_picos()).map_err(|_| "it is at most `2562h`".to_owned())?;
+        let picos = i64::try_from(time.as_picos()).map_err(|_| "it is at most `2562h`")?;
         Ok(Self(if negative { -picos } else { picos }))
     }
 }
@@ -220,8 +222,8 @@ impl TextValue for Drift {
         "How much faster than true time a clock runs: `20ppm`, `-5ppb`, at most `100000ppm`.";
     const WHAT: &'static str = "a drift";
     const EXAMPLE: &'static str = "20ppm";
-    fn from_text(text: &str) -> Result<Self, String> {
-        let why = || "it is a whole number of `ppm` or `ppb`, such as `20ppm` or `-5ppb`".to_owned();
+    fn from_text(text: &str) -> Result<Self, Refusal> {
+        let why = || Refusal::from("it is a whole number of `ppm` or `ppb`, such as `20ppm` or `-5ppb`");
         let (negative, ppb) = signed(text, |text| {
             let (number, scale) = match (text.strip_suffix("ppm"), text.strip_suffix("ppb")) {
                 (Some(number), _) => (number, 1000),
@@ -232,7 +234,7 @@ impl TextValue for Drift {
             number
                 .checked_mul(scale)
                 .filter(|ppb| (0..=100_000_000).contains(ppb))
-                .ok_or_else(|| "a clock is at most `100000ppm` wrong".to_owned())
+                .ok_or_else(|| "a clock is at most `100000ppm` wrong".into())
         })?;
         Ok(Self(if negative { -ppb } else { ppb }))
     }
@@ -248,17 +250,17 @@ impl TextValue for Ports {
     const WHAT: &'static str = "a port or a range of ports";
     const EXAMPLE: &'static str = "5060-5070";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
-    fn from_text(text: &str) -> Result<Self, String> {
-        let why = || "it is a number from 0 to 65535, or two of them such as `5060-5070`".to_owned();
+    fn from_text(text: &str) -> Result<Self, Refusal> {
+        let why = || Refusal::from("it is a number from 0 to 65535, or two of them such as `5060-5070`");
         let (low, high) = text.split_once('-').unwrap_or((text, text));
         let (low, high) = (low.trim().parse().map_err(|_| why())?, high.trim().parse().map_err(|_| why())?);
         if low > high {
-            return Err(format!("the range is empty: write `{high}-{low}`"));
+            return Err(format!("the range is empty: write `{high}-{low}`").into());
         }
         Ok(Self(low..=high))
     }
-    fn from_number(number: i64) -> Result<Self, String> {
-        let port = u16::try_from(number).map_err(|_| "a port is from 0 to 65535".to_owned())?;
+    fn from_number(number: i64) -> Result<Self, Refusal> {
+        let port = u16::try_from(number).map_err(|_| "a port is from 0 to 65535")?;
         Ok(Self(port..=port))
     }
 }
@@ -274,7 +276,7 @@ impl TextValue for Protocol {
     const WHAT: &'static str = "a protocol";
     const EXAMPLE: &'static str = "udp";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         let known =
             [("icmp", 1), ("tcp", 6), ("udp", 17), ("icmpv6", 58), ("sctp", 132), ("other", PROTOCOL_OTHER)];
         let found = known.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
@@ -282,12 +284,12 @@ impl TextValue for Protocol {
             Some((_, number)) => Ok(Self(*number)),
             None => text.parse().map(Self).map_err(|_| {
                 "it is one of `udp`, `tcp`, `icmp`, `icmpv6`, `sctp`, `other`, or a number from 0 to 255"
-                    .to_owned()
+                    .into()
             }),
         }
     }
-    fn from_number(number: i64) -> Result<Self, String> {
-        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".to_owned())
+    fn from_number(number: i64) -> Result<Self, Refusal> {
+        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".into())
     }
 }
 
@@ -305,13 +307,13 @@ impl TextValue for LinkOverhead {
         "Bytes that a link adds to each packet, such as `18B`, or a link's name, such as `docsis`.";
     const WHAT: &'static str = "an overhead";
     const EXAMPLE: &'static str = "18B";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         if let Some(line) = Line::named(text) {
             return Ok(Self::Line(line));
         }
         text.parse().map(Self::Bytes).map_err(|_| {
             let names = LINES.map(|line| line.name);
-            format!("it is written like `18B`, or one of {}", names.join(", "))
+            format!("it is written like `18B`, or one of {}", names.join(", ")).into()
         })
     }
 }
@@ -369,9 +371,10 @@ impl TextValue for Dscp {
     const WHAT: &'static str = "a DSCP";
     const EXAMPLE: &'static str = "EF";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
-    fn from_text(text: &str) -> Result<Self, String> {
-        let why =
-            || "it is `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `NQB`, `DF`, or 0 to 63".to_owned();
+    fn from_text(text: &str) -> Result<Self, Refusal> {
+        let why = || {
+            Refusal::from("it is `EF`, `AF11` to `AF43`, `CS0` to `CS7`, `LE`, `VA`, `NQB`, `DF`, or 0 to 63")
+        };
         let upper = text.to_ascii_uppercase();
         let digits = |from: usize| -> Vec<u8> {
             upper.bytes().skip(from).map(|byte| byte.wrapping_sub(b'0')).collect()
@@ -391,12 +394,12 @@ impl TextValue for Dscp {
             _ => text.parse().ok().filter(|code| *code < 64).map(Self).ok_or_else(why),
         }
     }
-    fn from_number(number: i64) -> Result<Self, String> {
+    fn from_number(number: i64) -> Result<Self, Refusal> {
         u8::try_from(number)
             .ok()
             .filter(|code| *code < 64)
             .map(Self)
-            .ok_or_else(|| "it is from 0 to 63; for the whole byte of the header write `tos`".to_owned())
+            .ok_or_else(|| "it is from 0 to 63; for the whole byte of the header write `tos`".into())
     }
 }
 
@@ -410,13 +413,13 @@ impl TextValue for Tos {
     const WHAT: &'static str = "a type-of-service byte";
     const EXAMPLE: &'static str = "0xb8";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let read = digits.map_or_else(|| text.parse(), |digits| u8::from_str_radix(digits, 16));
-        read.map(Self).map_err(|_| "it is from 0 to 255, such as `0xb8`".to_owned())
+        read.map(Self).map_err(|_| "it is from 0 to 255, such as `0xb8`".into())
     }
-    fn from_number(number: i64) -> Result<Self, String> {
-        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".to_owned())
+    fn from_number(number: i64) -> Result<Self, Refusal> {
+        u8::try_from(number).map(Self).map_err(|_| "it is from 0 to 255".into())
     }
 }
 
@@ -430,12 +433,12 @@ impl TextValue for FlowLabel {
     const WHAT: &'static str = "a flow label";
     const EXAMPLE: &'static str = "7";
     const TYPES: &'static [&'static str] = &["integer"];
-    fn from_text(_: &str) -> Result<Self, String> {
-        Err("it is a number from 0 to 1048575, without quotes".to_owned())
+    fn from_text(_: &str) -> Result<Self, Refusal> {
+        Err("it is a number from 0 to 1048575, without quotes".into())
     }
-    fn from_number(number: i64) -> Result<Self, String> {
+    fn from_number(number: i64) -> Result<Self, Refusal> {
         let label = u32::try_from(number).ok().filter(|label| *label < 1 << 20);
-        label.map(Self).ok_or_else(|| "it has 20 bits: 0 to 1048575".to_owned())
+        label.map(Self).ok_or_else(|| "it has 20 bits: 0 to 1048575".into())
     }
 }
 
@@ -448,23 +451,23 @@ impl TextValue for Lengths {
     const ABOUT: &'static str = "A frame length such as `64B`, or a range such as `64B-128B`.";
     const WHAT: &'static str = "a length or a range of lengths";
     const EXAMPLE: &'static str = "64B-128B";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         let read = |text: &str| {
             let bytes = text
                 .trim()
                 .parse::<Bytes>()
-                .map_err(|_| "it is a size such as `64B`, or two such as `64B-128B`".to_owned())?;
-            u32::try_from(bytes.0).map_err(|_| "no frame is that long".to_owned())
+                .map_err(|_| "it is a size such as `64B`, or two such as `64B-128B`")?;
+            u32::try_from(bytes.0).map_err(|_| Refusal::from("no frame is that long"))
         };
         let (low, high) = text.split_once('-').unwrap_or((text, text));
         let range = read(low)?..=read(high)?;
         if range.is_empty() {
-            return Err("the range is empty: its ends are the wrong way round".to_owned());
+            return Err("the range is empty: its ends are the wrong way round".into());
         }
         Ok(Self(range))
     }
-    fn from_number(_: i64) -> Result<Self, String> {
-        Err("it needs a unit, such as `64B` or `64B-128B`".to_owned())
+    fn from_number(_: i64) -> Result<Self, Refusal> {
+        Err("it needs a unit, such as `64B` or `64B-128B`".into())
     }
 }
 
@@ -477,11 +480,11 @@ impl TextValue for TcpFlag {
     const ABOUT: &'static str = "A TCP flag: `fin`, `syn`, `rst`, `psh`, `ack`, `urg`, `ece` or `cwr`.";
     const WHAT: &'static str = "a TCP flag";
     const EXAMPLE: &'static str = "syn";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         // RFC 9293 section 3.1, from the lowest bit.
         let flags = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
         let bit = flags.iter().position(|flag| flag.eq_ignore_ascii_case(text));
-        bit.map(|bit| Self(1 << bit)).ok_or_else(|| format!("it is one of `{}`", flags.join("`, `")))
+        bit.map(|bit| Self(1 << bit)).ok_or_else(|| format!("it is one of `{}`", flags.join("`, `")).into())
     }
 }
 
@@ -506,7 +509,7 @@ impl TextValue for Mark {
     const WHAT: &'static str = "a mark";
     const EXAMPLE: &'static str = "0x10/0xff";
     const TYPES: &'static [&'static str] = TEXT_OR_NUMBER;
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         let number = |text: &str| match text.strip_prefix("0x") {
             Some(digits) if !digits.starts_with('+') => u32::from_str_radix(digits, 16).ok(),
             _ => text.parse().ok(),
@@ -515,12 +518,12 @@ impl TextValue for Mark {
         let both = number(value).zip(number(mask));
         let (value, mask) = both.ok_or("it is a number of 32 bits, or two of them such as `0x10/0xff`")?;
         if value & !mask != 0 {
-            return Err("the mark has bits that its mask leaves out, so no packet has it".to_owned());
+            return Err("the mark has bits that its mask leaves out, so no packet has it".into());
         }
         Ok(Self { value, mask })
     }
-    fn from_number(number: i64) -> Result<Self, String> {
-        let value = u32::try_from(number).map_err(|_| "it has 32 bits: 0 to 4294967295".to_owned())?;
+    fn from_number(number: i64) -> Result<Self, Refusal> {
+        let value = u32::try_from(number).map_err(|_| "it has 32 bits: 0 to 4294967295")?;
         Ok(Self { value, mask: u32::MAX })
     }
 }
@@ -534,7 +537,7 @@ impl TextValue for Name {
     const ABOUT: &'static str = "The name of a flow.";
     const WHAT: &'static str = "a name";
     const EXAMPLE: &'static str = "voice";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         Ok(Self(text.to_owned()))
     }
 }
@@ -551,11 +554,11 @@ impl TextValue for Carrier {
     const ABOUT: &'static str = "How the flow is carried: `udp` or `tcp`.";
     const WHAT: &'static str = "a transport";
     const EXAMPLE: &'static str = "udp";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         match text.to_ascii_lowercase().as_str() {
             "udp" => Ok(Self::Udp),
             "tcp" => Ok(Self::Tcp),
-            _ => Err("it is `udp` or `tcp`".to_owned()),
+            _ => Err("it is `udp` or `tcp`".into()),
         }
     }
 }
@@ -569,16 +572,15 @@ impl TextValue for Amount {
     const ABOUT: &'static str = "A size such as `1MB`, or `unlimited`.";
     const WHAT: &'static str = "an amount of data";
     const EXAMPLE: &'static str = "1MB";
-    fn from_text(text: &str) -> Result<Self, String> {
+    fn from_text(text: &str) -> Result<Self, Refusal> {
         if text == "unlimited" {
             return Ok(Self(None));
         }
-        let bytes =
-            text.parse::<Bytes>().map_err(|_| "it is a size such as `1MB`, or `unlimited`".to_owned())?;
+        let bytes = text.parse::<Bytes>().map_err(|_| "it is a size such as `1MB`, or `unlimited`")?;
         Ok(Self(Some(bytes)))
     }
-    fn from_number(_: i64) -> Result<Self, String> {
-        Err("it needs a unit, such as `1MB`; or it is `unlimited`".to_owned())
+    fn from_number(_: i64) -> Result<Self, Refusal> {
+        Err("it needs a unit, such as `1MB`; or it is `unlimited`".into())
     }
 }
 
@@ -601,7 +603,7 @@ mod tests {
     #[test]
     fn ranges_and_signs_are_read_and_bounded() {
         assert_eq!(Ports::from_text("5060-5070"), Ok(Ports(5060..=5070)));
-        assert!(Ports::from_text("2-1").is_err_and(|why| why.contains("`1-2`")));
+        assert!(Ports::from_text("2-1").is_err_and(|why| why.to_string().contains("`1-2`")));
         assert!(Ports::from_number(65_536).is_err());
         assert_eq!(SignedTime::from_text("-3ms"), Ok(SignedTime(-3_000_000_000)));
         assert!(SignedTime::from_text("--3ms").is_err());

@@ -57,7 +57,8 @@ pub fn check(message: &Message<'_>) -> Result<Value<Checked>, Wrong> {
 
 fn policy(request: &ScenarioRequest, message: &Message<'_>) -> Result<Checked, Wrong> {
     let files = message.files(&request.files)?;
-    let text = lockgate_scenario::embed_tables(&request.text, &files).map_err(Wrong::new)?;
+    let text = lockgate_scenario::embed_tables(&request.text, &files)
+        .map_err(|error| Wrong::new(error.to_string()))?;
     let settings = lockgate::parse_settings(&request.settings)?;
     let policy = policy_text::read_with(&text, &request.name, &settings)?;
     Ok(Checked { problems: policy.warnings.iter().map(ProblemData::from).collect(), size: None })

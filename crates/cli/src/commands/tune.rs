@@ -136,12 +136,13 @@ impl Policies<'_> {
             let beside = self.file.with_file_name(&file);
             let path = if beside.exists() { beside } else { PathBuf::from(&file) };
             let shown = path.display().to_string();
-            let failed = |why: String| {
+            let failed = |why: &dyn std::fmt::Display| {
                 Failure::run(format!("`{shown}` is not changed: {why}"), "correct it, and tune again")
             };
-            let text = lockgate::files::text(&path).map_err(failed)?;
-            let changed = with_values(&text, &shown, &values, &Beside::new(&path)).map_err(failed)?;
-            std::fs::write(&path, changed).map_err(|error| failed(error.to_string()))?;
+            let text = lockgate::files::text(&path).map_err(|why| failed(&why))?;
+            let changed =
+                with_values(&text, &shown, &values, &Beside::new(&path)).map_err(|why| failed(&why))?;
+            std::fs::write(&path, changed).map_err(|error| failed(&error))?;
             let values: Vec<&str> = values.iter().map(Override::text).collect();
             written.push((shown, values.join(", ")));
         }

@@ -105,7 +105,7 @@ impl Builder<'_> {
         }
         let envelope = match flow.transport {
             _ if !scenario.changes.is_empty() => Err("a change during the run".to_owned()),
-            Transport::Udp => flow.envelope(scenario.duration),
+            Transport::Udp => flow.envelope(scenario.duration).map_err(|why| why.to_string()),
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Err("tcp".to_owned()),
             Transport::UdpReturn { .. } => Err("an echo".to_owned()),
             Transport::Outside { .. } => Err("a program outside".to_owned()),

@@ -4,7 +4,7 @@ use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Rate};
 use lockgate_traffic::Emission;
 
-use super::{Envelope, MOST_PACKETS, TokenBucket, derived, lengths};
+use super::{Envelope, MOST_PACKETS, NoEnvelope, TokenBucket, derived, lengths};
 use crate::model::Flow;
 
 impl Flow {
@@ -12,7 +12,7 @@ impl Flow {
     ///
     /// # Errors
     /// The reason why it has none.
-    pub fn envelope(&self, end: Duration) -> Result<Envelope, String> {
+    pub fn envelope(&self, end: Duration) -> Result<Envelope, NoEnvelope> {
         if let Some(envelope) = &self.envelope {
             return Ok(Envelope::clone(envelope));
         }

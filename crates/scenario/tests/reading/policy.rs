@@ -185,7 +185,10 @@ rest = { kind = "fifo", rate = "1mbit" }
     let names: Vec<&str> = tree.queues().iter().map(|queue| &*queue.name).collect();
     assert!(names.contains(&"plan/1") && names.contains(&"plan/2"), "{names:?}");
     let missing = embed_tables(text, &std::collections::BTreeMap::new());
-    assert_eq!(missing, Err("cannot read `plans.csv`: there is no such file".to_owned()));
+    assert_eq!(
+        missing.map_err(|error| error.to_string()),
+        Err("cannot read `plans.csv`: there is no such file".to_owned())
+    );
 }
 
 #[test]
@@ -402,7 +405,7 @@ fn a_policy_takes_the_place_of_those_that_a_scenario_names() {
     let settings = |text: &str| lockgate_scenario::policy_settings(text, "/tmp/other.toml");
     assert_eq!(settings(LABORATORY), Ok(vec!["port.home:modem.policy=/tmp/other.toml:lan->wan".to_owned()]));
     let none = LABORATORY.replace("policy =", "#");
-    assert!(settings(&none).is_err_and(|why| why.contains("`policy = \"/tmp/other.toml:wan\"`")));
+    assert!(settings(&none).is_err_and(|why| why.to_string().contains("`policy = \"/tmp/other.toml:wan\"`")));
 }
 
 #[test]
@@ -489,7 +492,8 @@ fn provider(other: Option<(&str, &str)>) -> Result<lockgate_scenario::Policy, St
     };
     let files = ["ShapedDevices.csv", "network.json"]
         .map(|name| (name.to_owned(), std::sync::Arc::<[u8]>::from(read(name).into_bytes())));
-    let text = embed_tables(&read("provider.toml"), &std::collections::BTreeMap::from(files))?;
+    let text = embed_tables(&read("provider.toml"), &std::collections::BTreeMap::from(files));
+    let text = text.map_err(|error| error.to_string())?;
     read_policy(&text, "provider.toml").map_err(|problems| crate::support::rendered(&problems))
 }
 

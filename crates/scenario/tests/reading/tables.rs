@@ -233,7 +233,7 @@ fn policy(table: &[u8], network: &str, text: &str) -> Result<Policy, String> {
             .into_iter()
             .map(|(name, bytes)| (name.to_owned(), Arc::from(bytes)))
             .collect();
-    let text = embed_tables(text, &files)?;
+    let text = embed_tables(text, &files).map_err(|error| error.to_string())?;
     read_policy(&text, "provider.toml").map_err(|problems| rendered(&problems))
 }
 
