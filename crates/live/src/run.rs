@@ -113,17 +113,28 @@ pub fn watched(
         duration: recording.duration,
         driver_cpu: cost.cpu,
     };
-    recording.fidelity = figures.figures();
     recording.engine.events = driven.frames;
     recording.engine.wall_s = wall.now().as_secs_f64();
     recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    recording.fidelity.push(("af_xdp".to_owned(), f64::from(u8::from(packet_socket_reason.is_none()))));
-    recording.fidelity.push(("kept_awake".to_owned(), f64::from(u8::from(awake.is_ok()))));
-    let unfaithful = figures.reasons();
-    recording
-        .warnings
-        .extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
+    let machine = [("af_xdp", packet_socket_reason.is_none()), ("kept_awake", awake.is_ok())];
+    let unfaithful = add_fidelity(&mut recording, &figures, machine);
     Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, packet_socket_reason })
+}
+
+/// Adds the figures of fidelity to a recording, and what the machine has. Returns the limits that the run was
+/// outside.
+fn add_fidelity(
+    recording: &mut Recording,
+    figures: &Measurements,
+    machine: [(&str, bool); 2],
+) -> Vec<String> {
+    recording.fidelity = figures.figures();
+    let machine = machine.map(|(name, has)| (name.to_owned(), f64::from(u8::from(has))));
+    recording.fidelity.extend(machine);
+    let unfaithful = figures.reasons();
+    let reasons = unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}"));
+    recording.warnings.extend(reasons);
+    unfaithful
 }
 
 /// Raises the limit of open files: every connection takes a socket at each end.

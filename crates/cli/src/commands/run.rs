@@ -14,7 +14,7 @@ use lockgate_scenario::{Subscribers, nearest};
 use serde::Serialize;
 
 use super::ending::{end, ended};
-use crate::arguments::{Output, Run};
+use crate::arguments::Run;
 use crate::exit::{Exit, Failure};
 use crate::output::{say, tell};
 use crate::results::{self, ResultsDirectory, RunResults};
@@ -79,31 +79,40 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let written =
         RunResults { ghosts, worst: worst.clone(), ..RunResults::new(&scenario, &seeds, &runs, &summary) };
     let directory = results::write(results, written)?;
-    match &arguments.output {
-        Output { json: true, .. } => {
-            let worst: Vec<_> = worst.iter().filter(|packet| looked_for.contains(&packet.flow)).collect();
-            crate::results::print_json(&Printed { summary: &summary.written(), worst })?;
-        }
-        Output { quiet: false, .. } if !arguments.tables => {
-            terminal::digest(&summary, &runs, Some(&directory));
-        }
-        Output { quiet, .. } => {
-            if !quiet {
-                terminal::show(|lines| {
-                    text::tables(&summary, lines);
-                    text::programs(&runs, lines);
-                    text::cost(&runs, lines);
-                });
-                say!();
-            }
-            end(&summary, &runs, *quiet, &directory);
-        }
-    }
-    if !arguments.output.json && !arguments.output.quiet {
-        let shown = worst.iter().filter(|packet| looked_for.contains(&packet.flow));
-        terminal::show(|lines| shown.for_each(|packet| text::worst(packet, lines)));
-    }
+    let shown: Vec<_> = worst.iter().filter(|packet| looked_for.contains(&packet.flow)).collect();
+    print(arguments, &runs, &summary, &shown, &directory)?;
     Ok(ended(&runs, verdict::holds(&summary)))
+}
+
+/// Prints the results of the runs, and the worst packets of the flows that were asked for.
+fn print(
+    arguments: &Run,
+    runs: &Runs,
+    summary: &Summary,
+    worst: &[&WorstPacket],
+    directory: &Path,
+) -> Result<(), Failure> {
+    let quiet = arguments.output.quiet;
+    if arguments.output.json {
+        return crate::results::print_json(&Printed { summary: &summary.written(), worst: worst.to_vec() });
+    }
+    if !quiet && !arguments.tables {
+        terminal::digest(summary, runs, Some(directory));
+    } else {
+        if !quiet {
+            terminal::show(|lines| {
+                text::tables(summary, lines);
+                text::programs(runs, lines);
+                text::cost(runs, lines);
+            });
+            say!();
+        }
+        end(summary, runs, quiet, directory);
+    }
+    if !quiet {
+        terminal::show(|lines| worst.iter().for_each(|packet| text::worst(packet, lines)));
+    }
+    Ok(())
 }
 
 /// Document of `--json`: the summary, and the packets of `--worst`.

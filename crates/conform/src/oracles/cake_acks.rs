@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::finding::{Finding, Measurement};
 use crate::fixtures::hosts::cake;
+use crate::fixtures::link::Link;
 use crate::kind::Kind;
 use crate::oracle::Oracle;
 use crate::trials::{Trials, between};
@@ -107,6 +108,47 @@ fn micros(count: u64) -> Duration {
     Duration::from_micros(count)
 }
 
+/// Offers the segments in order, and counts those that the filter of this mode, off, conservative or
+/// aggressive, wrongly drops or keeps.
+fn replay(link: &mut Link, segments: &[Segment], mode: usize, wrong: &mut Measurement) {
+    let (mut now, mut left) = (Instant::ZERO, 0);
+    let mut waiting = BTreeSet::new();
+    for (index, segment) in segments.iter().enumerate() {
+        now = now + segment.gap;
+        link.run_until(now);
+        waiting.extend(index.checked_sub(1));
+        for sent in &link.sent[left..] {
+            waiting.remove(&(sent.packet.payload as usize));
+        }
+        left = link.sent.len();
+        let mut needless = waiting.iter().copied().filter(|older| segment.supersedes(segments[*older]));
+        let oldest = needless.next();
+        let due = match mode {
+            0 => None,
+            1 => oldest.filter(|_| needless.next().is_some()),
+            _ => oldest,
+        };
+        let before = link.dropped.len();
+        link.offer(
+            Header {
+                payload: index as u64,
+                flow: FlowId(segment.connection),
+                tcp_flags: segment.flags,
+                length: if segment.is_bare { 66 } else { 200 },
+                ..Header::default()
+            },
+            now,
+        );
+        let found: Vec<_> =
+            link.dropped[before..].iter().map(|drop| (drop.packet.payload as usize, drop.reason)).collect();
+        let expected: Vec<_> = due.map(|due| (due, DropReason::Superseded)).into_iter().collect();
+        wrong.require_zero(u64::from(found != expected));
+        for (index, _) in found {
+            waiting.remove(&index);
+        }
+    }
+}
+
 impl Oracle for CakeAcks {
     const FAMILY: &'static str = "O15";
     const NAME: &'static str = "cake-acks";
@@ -130,45 +172,7 @@ impl Oracle for CakeAcks {
                     "rtt": "1000s", "ingress": trial % 4 > 1 });
                 let mut link = cake(&config, Rate::from_bits(1_000_000));
                 link.headers = Box::new(Segments(segments.clone()));
-                let (mut now, mut left) = (Instant::ZERO, 0);
-                let mut waiting = BTreeSet::new();
-                for (index, segment) in segments.iter().enumerate() {
-                    now = now + segment.gap;
-                    link.run_until(now);
-                    waiting.extend(index.checked_sub(1));
-                    for sent in &link.sent[left..] {
-                        waiting.remove(&(sent.packet.payload as usize));
-                    }
-                    left = link.sent.len();
-                    let mut needless =
-                        waiting.iter().copied().filter(|older| segment.supersedes(segments[*older]));
-                    let oldest = needless.next();
-                    let due = match mode {
-                        0 => None,
-                        1 => oldest.filter(|_| needless.next().is_some()),
-                        _ => oldest,
-                    };
-                    let before = link.dropped.len();
-                    link.offer(
-                        Header {
-                            payload: index as u64,
-                            flow: FlowId(segment.connection),
-                            tcp_flags: segment.flags,
-                            length: if segment.is_bare { 66 } else { 200 },
-                            ..Header::default()
-                        },
-                        now,
-                    );
-                    let found: Vec<_> = link.dropped[before..]
-                        .iter()
-                        .map(|drop| (drop.packet.payload as usize, drop.reason))
-                        .collect();
-                    let expected: Vec<_> = due.map(|due| (due, DropReason::Superseded)).into_iter().collect();
-                    wrong.require_zero(u64::from(found != expected));
-                    for (index, _) in found {
-                        waiting.remove(&index);
-                    }
-                }
+                replay(&mut link, &segments, mode, &mut wrong);
                 link.drain();
                 wrong.fault(link.fault.as_ref());
                 dropped[mode] += link.dropped.len();

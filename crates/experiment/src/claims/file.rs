@@ -504,37 +504,10 @@ impl Claims {
     /// The problem, with the name of the claim.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (index, claim) in self.claims.iter().enumerate() {
-            let wrong = |why: &str| Err(format!("claim `{}`: {why}", claim.id));
             if self.claims[..index].iter().any(|other| other.id == claim.id) {
-                return wrong("there are two of this name");
+                return Err(format!("claim `{}`: there are two of this name", claim.id));
             }
-            match (claim.decides(), &claim.undecidable) {
-                (false, None) => {
-                    return wrong(
-                        "nothing decides it: give at_most, at_least, expected, order or undecidable",
-                    );
-                }
-                (true, Some(_)) => return wrong("what is undecidable has no bound"),
-                _ => {}
-            }
-            if claim.place.trim().is_empty() || claim.paper.trim().is_empty() {
-                return wrong("`where` and `paper` give its place in the paper and what stands there");
-            }
-            let unknown = |name: &&String| !self.ours.iter().any(|ours| ours.name == **name);
-            if let Some(name) = claim.ours.iter().find(unknown) {
-                return wrong(&format!("`ours` names `{name}`, and there is no such [[ours]]"));
-            }
-            let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
-            if let Some(name) = claim.fitted.iter().chain(&claim.beside).find(unknown) {
-                return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
-            }
-            if claim.order.is_some()
-                && claim.each.is_empty()
-                && claim.rows.is_empty()
-                && !claim.value.contains('{')
-            {
-                return wrong("one value has no order: give each, rows or a list in braces");
-            }
+            self.check_claim(claim)?;
         }
         let fitted = self.fitted.iter().map(|fitted| (&fitted.name, &fitted.place, &fitted.paper));
         let ours = self.ours.iter().map(|ours| (&ours.name, &ours.place, &ours.paper));
@@ -565,6 +538,37 @@ impl Claims {
                     ));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks the rules of a claim.
+    fn check_claim(&self, claim: &Claim) -> Result<(), String> {
+        let wrong = |why: &str| Err(format!("claim `{}`: {why}", claim.id));
+        match (claim.decides(), &claim.undecidable) {
+            (false, None) => {
+                return wrong("nothing decides it: give at_most, at_least, expected, order or undecidable");
+            }
+            (true, Some(_)) => return wrong("what is undecidable has no bound"),
+            _ => {}
+        }
+        if claim.place.trim().is_empty() || claim.paper.trim().is_empty() {
+            return wrong("`where` and `paper` give its place in the paper and what stands there");
+        }
+        let unknown = |name: &&String| !self.ours.iter().any(|ours| ours.name == **name);
+        if let Some(name) = claim.ours.iter().find(unknown) {
+            return wrong(&format!("`ours` names `{name}`, and there is no such [[ours]]"));
+        }
+        let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
+        if let Some(name) = claim.fitted.iter().chain(&claim.beside).find(unknown) {
+            return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
+        }
+        if claim.order.is_some()
+            && claim.each.is_empty()
+            && claim.rows.is_empty()
+            && !claim.value.contains('{')
+        {
+            return wrong("one value has no order: give each, rows or a list in braces");
         }
         Ok(())
     }

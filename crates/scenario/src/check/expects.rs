@@ -96,6 +96,32 @@ impl Checker<'_> {
                 return None;
             }
         };
+        let bounds = self.bounds(&table, unit, location, noted);
+        let held_by = table.held_by.as_ref().and_then(|raw| self.held_by(raw, &table.that, location));
+        if table.proven {
+            self.check_proven(&table.that, &bounds, location);
+        }
+        let is_valid = self.problems.len() == noted;
+        is_valid.then_some(Expected {
+            that: table.that,
+            bounds,
+            criterion: table.criterion,
+            name: table.name.map(|name| one_line(&name).into_owned()),
+            line: None,
+            held_by,
+            grade: table.grade,
+            proven: table.proven,
+        })
+    }
+
+    /// Reads the bounds of an expectation, at least one; `noted` problems were found before it.
+    fn bounds(
+        &mut self,
+        table: &ExpectTable,
+        unit: Option<Unit>,
+        location: TableLocation<'_, '_>,
+        noted: usize,
+    ) -> Vec<Bound> {
         let mut bounds = Vec::new();
         let mut has_bound = table.between.is_some();
         let single: [Single<'_>; 4] = [
@@ -129,32 +155,21 @@ impl Checker<'_> {
             let problem = Problem::new(location.header.clone(), "this `expect` has no bound");
             self.note(problem.help("add `below`, `above`, `at_most`, `at_least`, `between` or `grade`"));
         }
-        let held_by = table.held_by.as_ref().and_then(|raw| {
-            let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", location.value("held_by"))?;
-            let is_many = Address::parse(&table.that)
-                .is_ok_and(|address| address.is_many() && address.member_statistic.is_none());
-            if !(is_many && fraction > 0.0 && fraction <= 1.0) {
-                let problem =
-                    Problem::new(location.key("held_by"), "`held_by` is a part of several flows or queues");
-                let help = "write it like `99%`, beside an address such as `flow.call/*.loss`";
-                self.note(problem.help(help));
-            }
-            Some(fraction)
-        });
-        if table.proven {
-            self.check_proven(&table.that, &bounds, location);
+        bounds
+    }
+
+    /// Reads the fraction of several flows or queues that keep a bound.
+    fn held_by(&mut self, raw: &Raw, that: &str, location: TableLocation<'_, '_>) -> Option<f64> {
+        let fraction = self.bound(raw, Some(Unit::Ratio), "held_by", location.value("held_by"))?;
+        let is_many =
+            Address::parse(that).is_ok_and(|address| address.is_many() && address.member_statistic.is_none());
+        if !(is_many && fraction > 0.0 && fraction <= 1.0) {
+            let problem =
+                Problem::new(location.key("held_by"), "`held_by` is a part of several flows or queues");
+            let help = "write it like `99%`, beside an address such as `flow.call/*.loss`";
+            self.note(problem.help(help));
         }
-        let is_valid = self.problems.len() == noted;
-        is_valid.then_some(Expected {
-            that: table.that,
-            bounds,
-            criterion: table.criterion,
-            name: table.name.map(|name| one_line(&name).into_owned()),
-            line: None,
-            held_by,
-            grade: table.grade,
-            proven: table.proven,
-        })
+        Some(fraction)
     }
 
     /// Checks that what must be proven is an upper bound on a delay of flows.

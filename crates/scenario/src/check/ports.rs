@@ -16,7 +16,7 @@ use super::autorate::AutorateRead;
 use super::flows::Flows;
 use super::network::Network;
 use crate::diagnostic::{Problem, Span};
-use crate::file::PortTable;
+use crate::file::{PortTable, Ring};
 use crate::model::{Link, PortModel};
 use crate::table_reader::{TableLocation, read_table, shorten, unknown_keys};
 use crate::tree::QueueTree;
@@ -79,7 +79,8 @@ impl Checker<'_> {
             let index = names.find(&port_name::canonical(entry.name), &ports.models, &links);
             let index = index.or_else(|| self.no_such_port(entry.name, entry.key.clone(), network, &names));
             let rate = index.and_then(|index| ports.models[index].rate_of_link(&links));
-            let read = self.port(entry.location(), TreeContext { network, flows, rate, own: Pace::default() });
+            let read =
+                self.port(entry.location(), TreeContext { network, flows, rate, own: Pace::default() });
             let Some(index) = index else { continue };
             if let Some(first) = seen.insert(index, entry.key.clone()) {
                 let problem = Problem::new(entry.key.clone(), format!("{} is in the file twice", entry.what));
@@ -152,29 +153,8 @@ impl Checker<'_> {
         unknown_keys(location, &[&keys], &["queue", "autorate"], &mut self.problems);
         let noted = self.problems.len();
         let table = read_table::<PortTable>(location, &keys, &mut self.problems);
-        if let Some(clock) = table.as_ref().and_then(|table| table.clock)
-            && ClockModel::new(clock).is_none()
-        {
-            let problem = Problem::new(
-                location.inner("clock", "hz"),
-                format!("a clock of {} ticks a second", clock.hz),
-            );
-            self.note(problem.help("`hz` is from 1 to 1000000"));
-        }
-        if let Some(ring) = table.as_ref().and_then(|table| table.ring.as_ref()) {
-            if ring.0.slots == 0 {
-                let problem =
-                    Problem::new(location.inner("ring", "slots"), "a ring without slots sends nothing");
-                self.note(
-                    problem.help("it has at least 1 slot; leave `ring` out for none below the scheduler"),
-                );
-            } else if ring.0.completions == 0 || ring.0.completions > ring.0.slots {
-                let problem = Problem::new(
-                    location.inner("ring", "completions"),
-                    format!("`completions` cannot be {}", ring.0.completions),
-                );
-                self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.0.slots)));
-            }
+        if let Some(table) = &table {
+            self.check_clock_and_ring(location, table);
         }
         let written = table.as_ref().and_then(|table| table.rate);
         let autorate = self.autorate(location, written);
@@ -192,15 +172,8 @@ impl Checker<'_> {
         let trees = self.trees(location, root, context);
         self.poll_interval = exact;
         if let (Some(table), Some(trees)) = (&table, &trees) {
-            for (index, name) in table.alternatives.iter().enumerate() {
-                if !trees.roots.iter().any(|(root, _)| root == name) {
-                    let span = location.element("alternatives", index);
-                    let problem =
-                        Problem::new(span, format!("no tree of this port begins with `{}`", shorten(name)));
-                    let roots: Vec<&str> = trees.roots.iter().map(|(root, _)| root.as_str()).collect();
-                    self.note(problem.help(format!("they begin with `{}`", roots.join("` or `"))));
-                }
-            }
+            let roots: Vec<&str> = trees.roots.iter().map(|(root, _)| root.as_str()).collect();
+            self.check_alternatives(location, &table.alternatives, &roots);
         }
         let table = table.filter(|_| self.problems.len() == noted)?;
         let trees = trees?;
@@ -219,6 +192,39 @@ impl Checker<'_> {
             overhead: overhead?,
             autorate,
         })
+    }
+
+    /// Checks the clock and the device ring of a port.
+    fn check_clock_and_ring(&mut self, location: TableLocation<'_, '_>, table: &PortTable) {
+        if let Some(clock) = table.clock
+            && ClockModel::new(clock).is_none()
+        {
+            let problem = Problem::new(
+                location.inner("clock", "hz"),
+                format!("a clock of {} ticks a second", clock.hz),
+            );
+            self.note(problem.help("`hz` is from 1 to 1000000"));
+        }
+        let Some(Ring(ring)) = &table.ring else { return };
+        if ring.slots == 0 {
+            let problem = Problem::new(location.inner("ring", "slots"), "a ring without slots sends nothing");
+            self.note(problem.help("it has at least 1 slot; leave `ring` out for none below the scheduler"));
+        } else if ring.completions == 0 || ring.completions > ring.slots {
+            let problem = Problem::new(
+                location.inner("ring", "completions"),
+                format!("`completions` cannot be {}", ring.completions),
+            );
+            self.note(problem.help(format!("it is from 1 to the number of slots, {}", ring.slots)));
+        }
+    }
+
+    /// Checks that each alternative begins a tree of the port.
+    fn check_alternatives(&mut self, location: TableLocation<'_, '_>, names: &[String], roots: &[&str]) {
+        for (index, name) in names.iter().enumerate().filter(|(_, name)| !roots.contains(&name.as_str())) {
+            let span = location.element("alternatives", index);
+            let problem = Problem::new(span, format!("no tree of this port begins with `{}`", shorten(name)));
+            self.note(problem.help(format!("they begin with `{}`", roots.join("` or `"))));
+        }
     }
 
     /// Checks the rate of its own that a port has, and returns its overhead.

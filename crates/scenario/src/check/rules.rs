@@ -8,11 +8,12 @@ use lockgate_engine::packet::FlowId;
 use toml::de::{DeTable, DeValue};
 
 use super::Checker;
+use super::flows::Group;
 use super::ports::TreeContext;
 use crate::diagnostic::Problem;
 use crate::file::MatchTable;
 use crate::table_reader::{TableLocation, shorten};
-use crate::values::{Endpoint, Mark, OneOrMany, TcpFlag};
+use crate::values::{Endpoint, Mark, Name, OneOrMany, TcpFlag};
 
 /// Rules of a queue.
 #[derive(Default)]
@@ -81,26 +82,7 @@ impl Checker<'_> {
         let source = table.source.as_ref().map(|end| self.endpoint(end, location.value("source"), context));
         let destination =
             table.destination.as_ref().map(|end| self.endpoint(end, location.value("destination"), context));
-        let flows = table.flow.as_ref().map(|names| {
-            let mut ids = Vec::new();
-            for (index, name) in names.0.iter().enumerate() {
-                let groups = context.flows.all(&name.0);
-                for group in groups {
-                    // A connection matches in both directions, with its control connection.
-                    let indices =
-                        group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
-                    ids.extend(indices.map(|location| FlowId(location as u32)));
-                }
-                if let Some(indices) = context.flows.member(&name.0).filter(|_| groups.is_empty()) {
-                    ids.extend(indices.into_iter().map(|location| FlowId(location as u32)));
-                } else if groups.is_empty() {
-                    let span = location.element("flow", index);
-                    let problem = self.no_such("flow", &name.0, span, context.flows.names());
-                    self.note(problem);
-                }
-            }
-            ids
-        });
+        let flows = table.flow.as_ref().map(|names| self.named(&names.0, location, context));
         // Of flows that are named besides, the rule is about those.
         let mark = table.mark.filter(|_| flows.is_none());
         let flows = match table.mark {
@@ -134,13 +116,32 @@ impl Checker<'_> {
         Some((rule, mark))
     }
 
+    /// Returns the flows of these names.
+    fn named(
+        &mut self,
+        names: &[Name],
+        location: TableLocation<'_, '_>,
+        context: TreeContext<'_>,
+    ) -> Vec<FlowId> {
+        let mut ids = Vec::new();
+        for (index, name) in names.iter().enumerate() {
+            let groups = context.flows.all(&name.0);
+            ids.extend(groups.iter().flat_map(ids_of));
+            if let Some(flows) = context.flows.member(&name.0).filter(|_| groups.is_empty()) {
+                ids.extend(flows.into_iter().map(|flow| FlowId(flow as u32)));
+            } else if groups.is_empty() {
+                let span = location.element("flow", index);
+                let problem = self.no_such("flow", &name.0, span, context.flows.names());
+                self.note(problem);
+            }
+        }
+        ids
+    }
+
     /// Returns the flows whose packets have a mark.
     fn marked(&mut self, mark: Mark, span: core::ops::Range<usize>, context: TreeContext<'_>) -> Vec<FlowId> {
         let groups = context.flows.groups.iter().filter(|group| mark.matches(group.mark));
-        let indices = groups.flat_map(|group| {
-            group.members.clone().chain(group.controls.clone()).chain(group.returns.clone())
-        });
-        let ids: Vec<_> = indices.map(|location| FlowId(location as u32)).collect();
+        let ids: Vec<_> = groups.flat_map(ids_of).collect();
         if context.flows.groups.is_empty() {
             let problem =
                 Problem::new(span, "`mark` is the mark of a scenario's flow, and there are no flows");
@@ -160,8 +161,8 @@ impl Checker<'_> {
         context: TreeContext<'_>,
     ) -> Option<Prefix> {
         let all = |address: IpAddr| Prefix { address, bits: if address.is_ipv4() { 32 } else { 128 } };
-        if let Some(location) = context.network.indices.get(&end.0) {
-            return context.network.nodes.get(*location).map(|node| all(node.address));
+        if let Some(index) = context.network.indices.get(&end.0) {
+            return context.network.nodes.get(*index).map(|node| all(node.address));
         }
         if let Ok(address) = end.0.parse() {
             return Some(all(address));
@@ -178,4 +179,10 @@ impl Checker<'_> {
             None
         }
     }
+}
+
+/// Returns the flows of a group: a connection in both directions, with its control connection.
+fn ids_of(group: &Group) -> impl Iterator<Item = FlowId> {
+    let members = group.members.clone().chain(group.controls.clone()).chain(group.returns.clone());
+    members.map(|index| FlowId(index as u32))
 }

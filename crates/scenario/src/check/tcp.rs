@@ -114,11 +114,16 @@ impl Checker<'_> {
             initial_sequence: table.initial_sequence.unwrap_or_default(),
         };
         if model.control() != congestion {
-            let what = format!("`{congestion}` cannot work with this ECN; the flow falls back to `reno`");
-            let problem = Problem::new(location.value("ecn"), what);
-            self.warn(problem.help("leave `ecn` out, or write `congestion = \"reno\"`"));
+            self.warn_of_reno(congestion, location);
         }
         model
+    }
+
+    /// Warns of a congestion control that cannot work with the flow's ECN.
+    fn warn_of_reno(&mut self, congestion: Congestion, location: TableLocation<'_, '_>) {
+        let what = format!("`{congestion}` cannot work with this ECN; the flow falls back to `reno`");
+        let problem = Problem::new(location.value("ecn"), what);
+        self.warn(problem.help("leave `ecn` out, or write `congestion = \"reno\"`"));
     }
 
     /// Reads two laws as traffic: of file sizes and the times between files, or of pages' objects and the
