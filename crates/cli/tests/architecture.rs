@@ -111,6 +111,34 @@ fn crates_use_only_those_before_them() {
     }
 }
 
+/// What observes and summarises does not use what tells of it in sentences and pages.
+#[test]
+fn numbers_of_measure_do_not_use_its_words() {
+    const TOLD: [&str; 4] = ["verdict", "report", "monitor", "fidelity"];
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../measure/src");
+    let (mut waiting, mut read) = (vec![source.clone()], 0);
+    while let Some(folder) = waiting.pop() {
+        for entry in fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            let room = path.strip_prefix(&source).expect("below it").with_extension("");
+            let room = room.iter().next().and_then(|room| room.to_str()).expect("a name");
+            if path.is_dir() {
+                waiting.push(path);
+            } else if !TOLD.contains(&room) && room != "lib" && !path.ends_with("tests.rs") {
+                let text = fs::read_to_string(&path).expect("a text");
+                let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+                for told in TOLD {
+                    let names = [format!("crate::{told}"), format!("super::{told}")];
+                    let used = names.iter().find(|name| code.contains(name.as_str()));
+                    assert_eq!(used, None, "{}", path.display());
+                }
+                read += 1;
+            }
+        }
+    }
+    assert!(read > 40, "{read} files");
+}
+
 /// Pure crates have no dependency that reads clocks, starts threads or opens files.
 #[test]
 fn pure_crates_stay_pure() {

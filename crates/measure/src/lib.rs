@@ -6,6 +6,9 @@
 //!                           '--> Monitor --> samples of the running run
 //! ```
 //!
+//! It has two rooms, and the first does not use the second: what observes and summarises, in numbers; and
+//! what tells of it, in sentences and in data of pages (`verdict`, `report`, `monitor`, `fidelity`).
+//!
 //! This crate is pure: it performs no I/O and reads no clock.
 //!
 //! ```
@@ -42,7 +45,8 @@ pub mod sharing;
 pub mod summary;
 pub mod twin;
 mod vectors;
+pub mod verdict;
 pub mod warmup;
 
 pub use recording::Recording;
-pub use summary::{Summary, summarise, verdict};
+pub use summary::{Summary, summarise};

@@ -9,19 +9,22 @@ mod build;
 mod expectation;
 mod files;
 mod fold;
+mod judged;
 mod phases;
 mod requests;
 mod totals;
 mod value;
-pub mod verdict;
 mod voice;
 mod without;
 mod worst;
 
+pub(crate) use batches::levels;
 pub use build::summarise;
 pub use expectation::{BOUND, Bound, Criterion, Expectation, Expected, MembersHeld};
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
+pub use judged::{JudgedRow, Outcome, PhaseRow, PhaseTable, RunVerdict};
+pub(crate) use phases::change;
 pub use phases::{PhaseSummary, values_by_phase};
 pub use requests::{EchoSummary, PagesSummary};
 pub use totals::GroupTotals;
@@ -87,7 +90,7 @@ pub struct Summary {
     /// Sentences on what holds and how tightly, where packets waited, what each change did. Filled in the
     /// written document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<verdict::RunVerdict>,
+    pub verdict: Option<RunVerdict>,
     /// Work done by the simulator or driver.
     pub engine: EngineSummary,
     /// Timing accuracy of a live run, by name (`timer_lateness_p99_s`); absent for a simulation.

@@ -4,7 +4,7 @@
 use core::fmt::Write;
 
 use super::ReportData;
-use crate::summary::verdict::{JudgedRow, Outcome, PhaseTable, RunVerdict};
+use crate::verdict::{JudgedRow, Outcome, PhaseTable, RunVerdict};
 
 /// Largest number of nodes of a network that the script draws beside the verdict.
 const SMALL: usize = 16;

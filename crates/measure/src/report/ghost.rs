@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::rounding::short;
 use crate::recording::{FlowRecord, PortRecord, Recording};
-use crate::summary::verdict::change;
+use crate::summary::change;
 
 /// Limit on the points of a series.
 const MOST_POINTS: usize = 200;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Cell, Comparison, ReportData};
-use crate::summary::verdict::RunVerdict;
+use crate::verdict::RunVerdict;
 
 impl ReportData {
     /// Returns the data with `µs` for `us` behind a number in all sentences and cells; the scenario and the

@@ -6,7 +6,7 @@ use super::Comparison;
 
 use crate::comparison::{MetricComparison, Verdict, front};
 use crate::metric::{Address, Better};
-use crate::summary::verdict::Words;
+use crate::verdict::Words;
 
 /// Limit on the pairs of metrics that fronts are made of.
 const MOST_FRONTS: usize = 6;

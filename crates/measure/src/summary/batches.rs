@@ -63,7 +63,7 @@ impl Levels {
 
 /// Returns the levels of the metric at an address, from those of the flows of a phase; none if it has no
 /// series.
-pub(super) fn levels(of_flows: &IndexMap<String, Levels>, address: &Address) -> Vec<f64> {
+pub(crate) fn levels(of_flows: &IndexMap<String, Levels>, address: &Address) -> Vec<f64> {
     let is_of = |name: &str| match &address.subject {
         Subject::Flow(pattern) => matches(pattern, name),
         Subject::Group(group) => group_of(name) == Some(group),

@@ -91,12 +91,11 @@ impl Summary {
         Vec::new()
     }
 
-    /// Returns the summary as the report and the file have it: if the run recorded members briefly, with
-    /// statistics over the members of each group, and without the flows and queues of members that are
-    /// neither among the worst of a table nor named by an expectation.
-    #[must_use]
-    pub fn folded(&self) -> Self {
-        let mut kept = Self { verdict: Some(self.verdict()), ..self.clone() };
+    /// Returns the summary without details: if the run recorded members briefly, with statistics over the
+    /// members of each group, and without the flows and queues of members that are neither among the worst of
+    /// a table nor named by an expectation.
+    pub(crate) fn without_details(&self) -> Self {
+        let mut kept = self.clone();
         if self.detail == Detail::All {
             return kept;
         }
@@ -114,13 +113,5 @@ impl Summary {
             !is_brief_port || !results.queues.is_empty()
         });
         kept
-    }
-
-    /// Returns the summary as it is written: folded, with each value under its address in `metrics`.
-    #[must_use]
-    pub fn written(&self) -> Self {
-        let mut written = self.folded();
-        written.metrics = self.metrics_of(&written);
-        written
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
             ..PhaseSummary::default()
         };
         for event in recording.changes_of(number) {
-            summary.changes.push(super::verdict::change(&event.path, &event.value));
+            summary.changes.push(change(&event.path, &event.value));
             summary.moved_packets += event.moved_packets.unwrap_or(0);
             summary.forced_out_packets += event.forced_out_packets;
         }
@@ -194,4 +194,12 @@ fn flow(
         voice: record.setup.codec.map(|codec| VoiceSummary::of(codec, &phase.owd, phase.lost_packets)),
         ..FlowSummary::default()
     }
+}
+
+/// Returns the name of a change as a reader would say it: the path without the words that every path has.
+pub(crate) fn change(path: &str, value: &str) -> String {
+    let path = path.strip_prefix("port.").unwrap_or(path);
+    let path = path.strip_suffix(".root").unwrap_or(path);
+    let path = path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ");
+    format!("{path} = {value}")
 }

@@ -208,7 +208,7 @@ impl Summary {
 
     /// Returns the metrics of `shown`, a part of this summary: each value by its address, those over several
     /// flows or queues from all of this summary.
-    pub(super) fn metrics_of(&self, shown: &Self) -> IndexMap<String, Option<f64>> {
+    pub(crate) fn metrics_of(&self, shown: &Self) -> IndexMap<String, Option<f64>> {
         let single = shown.addresses(|_| true);
         let mut metrics: IndexMap<String, Option<f64>> =
             single.iter().map(|address| (address.to_string(), shown.value(address))).collect();

@@ -1,43 +1,9 @@
 //! Table of the phases of a run: a column for each part of the window, a row for each metric.
 
-use serde::{Deserialize, Serialize};
-
 use super::text;
 use super::words::Words;
 use crate::figures;
-use crate::summary::{PhaseSummary, Summary};
-
-/// Metrics before and after each change, formatted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct PhaseTable {
-    /// Heading of each column: the time, and what changed at its start.
-    pub heads: Vec<String>,
-    /// Rows: judged metrics first.
-    pub rows: Vec<PhaseRow>,
-}
-
-/// A metric in each phase, formatted.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
-pub struct PhaseRow {
-    /// Address of the metric.
-    pub that: String,
-    /// Subject of the metric.
-    pub subject: String,
-    /// Measured quantity.
-    pub quantity: String,
-    /// Value in each phase, with its unit.
-    pub values: Vec<String>,
-    /// Value in each phase without the changes at its start, with its unit; empty for the first phase. Absent
-    /// if no run without them was made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<String>,
-    /// True if an expectation is on it.
-    pub judged: bool,
-}
+use crate::summary::{PhaseRow, PhaseSummary, PhaseTable, Summary};
 
 /// Returns the table of the phases; `None` if nothing changed in the window, or nothing is recorded by phase.
 pub(super) fn table(summary: &Summary) -> Option<PhaseTable> {

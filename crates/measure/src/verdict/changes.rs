@@ -8,7 +8,7 @@ use super::{Summary, text};
 use crate::comparison::effect::{is_notable, is_step};
 use crate::figures;
 use crate::metric::{Address, Better};
-use crate::summary::batches::levels;
+use crate::summary::levels;
 use crate::summary::{PhaseSummary, WithoutChange};
 
 /// Changes named in a sentence; the others are counted.

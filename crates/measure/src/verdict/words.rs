@@ -171,14 +171,6 @@ fn setting(path: &str) -> [String; 2] {
     [quantity.clone(), format!("{quantity} at {port}")]
 }
 
-/// Returns the name of a change as a reader would say it: the path without the words that every path has.
-pub(crate) fn change(path: &str, value: &str) -> String {
-    let path = path.strip_prefix("port.").unwrap_or(path);
-    let path = path.strip_suffix(".root").unwrap_or(path);
-    let path = path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ");
-    format!("{path} = {value}")
-}
-
 impl Summary {
     /// Returns the worst of the flows or queues that an address stands for, and its value.
     pub(super) fn worst_of(&self, address: &Address) -> Option<(String, f64)> {
