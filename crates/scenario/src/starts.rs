@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use lockgate_engine::random::{Random, Seed};
 
-use crate::model::{Scenario, Transport};
+use crate::model::{Flow, Scenario, Transport};
 use crate::tcp::Application;
 
 impl Scenario {
@@ -19,16 +19,7 @@ impl Scenario {
         let mut drawn = self.clone();
         // Control connections come after the flows they control, and return flows after both.
         for index in 0..drawn.flows.len() {
-            let of = match drawn.flows[index].transport {
-                Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),
-                Transport::Tcp(model) => match model.application {
-                    Application::Control { of } => Some(of),
-                    _ => None,
-                },
-                Transport::Outside { of, .. } => of,
-                Transport::Udp => None,
-            };
-            let start = of.map(|of| drawn.flows[of].start);
+            let start = drawn.flows[index].leader().map(|of| drawn.flows[of].start);
             let flow = &mut drawn.flows[index];
             let Some(law) = flow.start_law.take() else { continue };
             flow.start = start.unwrap_or_else(|| {
@@ -36,5 +27,20 @@ impl Scenario {
             });
         }
         Cow::Owned(drawn)
+    }
+}
+
+impl Flow {
+    /// Returns the index of the flow that it starts with, if it is a control connection or a return flow.
+    pub(crate) fn leader(&self) -> Option<usize> {
+        match self.transport {
+            Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),
+            Transport::Tcp(model) => match model.application {
+                Application::Control { of } => Some(of),
+                _ => None,
+            },
+            Transport::Outside { of, .. } => of,
+            Transport::Udp => None,
+        }
     }
 }

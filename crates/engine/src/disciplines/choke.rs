@@ -236,15 +236,7 @@ impl Discipline for Choke {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let Some(packet) = self.queue.pop() else {
-            self.average.idles(cx.now);
-            return Dequeue::Empty;
-        };
-        if self.queue.is_empty() {
-            // The link becomes idle when this packet has been sent.
-            self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
-        }
-        Dequeue::Packet(packet)
+        self.average.pop(&mut self.queue, self.config.bandwidth, cx.now)
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {

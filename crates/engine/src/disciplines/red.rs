@@ -239,15 +239,7 @@ impl Discipline for Red {
         if self.config.adaptive {
             self.adapt(cx.now);
         }
-        let Some(packet) = self.queue.pop() else {
-            self.average.idles(cx.now);
-            return Dequeue::Empty;
-        };
-        if self.queue.is_empty() {
-            // The link becomes idle when this packet has been sent.
-            self.average.idles(cx.now + self.config.bandwidth.time_for(packet.bytes()));
-        }
-        Dequeue::Packet(packet)
+        self.average.pop(&mut self.queue, self.config.bandwidth, cx.now)
     }
 
     fn flush(&mut self, out: &mut Vec<Packet>) {

@@ -7,8 +7,7 @@ use crate::change::{Action, Change};
 use crate::check::Checker;
 use crate::check::changes::{Changes, State};
 use crate::files::Files;
-use crate::model::{Scenario, Transport};
-use crate::tcp::Application;
+use crate::model::Scenario;
 
 impl Scenario {
     /// Returns the scenario without its changes from `from` until before `until`; all others are made. Each
@@ -48,16 +47,7 @@ impl Scenario {
         let mut shifted = self.clone();
         for index in 0..shifted.flows.len() {
             // Control connections come after the flows they control, and return flows after both.
-            let of = match shifted.flows[index].transport {
-                Transport::TcpReturn { of } | Transport::UdpReturn { of } => Some(of),
-                Transport::Tcp(model) => match model.application {
-                    Application::Control { of } => Some(of),
-                    _ => None,
-                },
-                Transport::Outside { of, .. } => of,
-                Transport::Udp => None,
-            };
-            let shift = if let Some(of) = of {
+            let shift = if let Some(of) = shifted.flows[index].leader() {
                 shifted.flows[of].start.saturating_sub(self.flows[of].start)
             } else {
                 let stream = format!("flow/{}/shift", self.flows[index].name);

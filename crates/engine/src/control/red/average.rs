@@ -1,7 +1,8 @@
 //! Average backlog of random early detection, in the arithmetic of each flavour.
 
 use super::Flavour;
-use crate::context::Invalid;
+use crate::context::{Dequeue, Invalid};
+use crate::queue::PacketQueue;
 use crate::units::{Bytes, Duration, Instant, Rate};
 
 /// Exponent of Click's weight, 2^-4.
@@ -151,6 +152,19 @@ impl Average {
     /// Records that the queue is idle from `time` on, or from an earlier recorded time.
     pub(crate) fn idles(&mut self, time: Instant) {
         self.idle = Some(self.idle.map_or(time, |known| known.min(time)));
+    }
+
+    /// Takes the oldest packet of `queue`, and records when its link, of rate `bandwidth`, becomes idle.
+    pub(crate) fn pop(&mut self, queue: &mut PacketQueue, bandwidth: Rate, now: Instant) -> Dequeue {
+        let Some(packet) = queue.pop() else {
+            self.idles(now);
+            return Dequeue::Empty;
+        };
+        if queue.is_empty() {
+            // The link becomes idle when this packet has been sent.
+            self.idles(now + bandwidth.time_for(packet.bytes()));
+        }
+        Dequeue::Packet(packet)
     }
 
     /// Returns whether the average stays constant without arrivals.
