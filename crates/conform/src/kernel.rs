@@ -29,9 +29,6 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Limit on the size of a file, in bytes.
-pub const LARGEST: usize = 256 << 20;
-
 /// A file of reference runs.
 #[derive(Clone, Debug)]
 pub struct Reference {

@@ -84,11 +84,6 @@ impl MonotonicClock {
         Instant::ZERO + span(monotonic() - self.start)
     }
 
-    /// True once its zero has passed.
-    pub fn has_started(&self) -> bool {
-        monotonic() >= self.start
-    }
-
     /// Returns the current offset of the wall clock from this clock.
     pub fn wall_offset(&self) -> WallOffset {
         let before = monotonic();

@@ -343,11 +343,6 @@ impl<const SUB: usize> Histogram<SUB> {
         self.sum
     }
 
-    /// Returns the sum of their squares; exact, saturating at 2^128 - 1.
-    pub fn sum_of_squares(&self) -> u128 {
-        self.squares
-    }
-
     /// Returns the smallest value, if any.
     pub fn min(&self) -> Option<u64> {
         (self.count > 0).then_some(self.min)

@@ -81,13 +81,6 @@ impl Endpoint {
         }
     }
 
-    /// Returns the end with `stop`, the time from which its application writes nothing.
-    #[must_use]
-    pub fn stopping_at(mut self, stop: Instant) -> Self {
-        self.stop = stop;
-        self
-    }
-
     /// Sets the end of the application's writing.
     pub fn set_stop(&mut self, stop: Instant) {
         self.stop = stop;

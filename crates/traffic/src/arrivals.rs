@@ -152,15 +152,6 @@ impl Arrivals {
         }
     }
 
-    /// Returns the law of the gaps between packets, or between batches, if there is one. With bursts, gaps
-    /// count sending time only.
-    pub fn gap_law(&self) -> Option<&Law<Duration>> {
-        match &self.source {
-            Source::Gaps(gaps) => Some(&gaps.law),
-            _ => None,
-        }
-    }
-
     /// Returns the law of the sizes, if there is one, and the bytes of headers that each frame has in
     /// addition.
     pub fn size_law(&self) -> Option<(&Law<Bytes>, u32)> {
