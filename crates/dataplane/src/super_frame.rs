@@ -22,7 +22,7 @@ pub(crate) use join::Joined;
 pub(crate) const HEADER: usize = 10;
 
 /// Longest super-frame, in bytes: an IP packet of 64 kB behind tags.
-pub(crate) const LONGEST: usize = (1 << 16) + 64;
+pub(crate) const LONGEST_BYTES: usize = (1 << 16) + 64;
 
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: a checksum covers only the pseudo-header so far.
 const NEEDS_CHECKSUM: u8 = 1;

@@ -62,7 +62,7 @@ pub(crate) fn product<T: Clone>(axes: &[Vec<T>]) -> Vec<Vec<T>> {
 }
 
 /// Limit on the combinations of one list of variables, and on the texts of one text with braces.
-const MOST: usize = 100_000;
+const MOST_COMBINATIONS: usize = 100_000;
 
 /// Returns every combination: each row with every combination of `each`, the first variable by name slowest.
 /// One combination without variables if both are empty.
@@ -74,11 +74,11 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Result<Vec<Variables>, S
     let lengths: Vec<(&str, usize)> =
         lengths.chain((!rows.is_empty()).then_some(("rows", rows.len()))).collect();
     let count = lengths.iter().fold(1_usize, |count, (_, length)| count.saturating_mul(*length));
-    if count > MOST {
+    if count > MOST_COMBINATIONS {
         let lists: Vec<String> =
             lengths.iter().map(|(name, length)| format!("{length} of `{name}`")).collect();
         return Err(format!(
-            "`each` makes {count} combinations ({}), more than {MOST}: have fewer or shorter lists",
+            "`each` makes {count} combinations ({}), more than {MOST_COMBINATIONS}: have fewer or shorter lists",
             lists.join(" times ")
         ));
     }
@@ -140,7 +140,7 @@ pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
         };
         let parts: Vec<&str> = list.split(',').map(str::trim).collect();
         let count = all.len().saturating_mul(parts.len());
-        if count > MOST || count.saturating_mul(text.len()) > MOST_BYTES {
+        if count > MOST_COMBINATIONS || count.saturating_mul(text.len()) > MOST_BYTES {
             let shown: String = text.chars().take(60).collect();
             return Err(format!(
                 "the braces of `{shown}…` make {count} texts or more: have fewer or shorter lists"

@@ -4,7 +4,7 @@
 use crate::spans::Spans;
 
 /// Limit on the classes, and on the cubes of one.
-const MOST: usize = 4096;
+const MOST_CLASSES: usize = 4096;
 
 /// Marks whose bits equal `value` where `mask` has ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Marks {
                 let outside: Vec<Cube> = class.iter().flat_map(|cube| cube.without(condition)).collect();
                 classes.extend([inside, outside].into_iter().filter(|cubes| !cubes.is_empty()));
             }
-            if classes.len() > MOST || classes.iter().any(|class| class.len() > MOST) {
+            if classes.len() > MOST_CLASSES || classes.iter().any(|class| class.len() > MOST_CLASSES) {
                 return None;
             }
             marks.conditions.push(condition);

@@ -39,7 +39,7 @@ const MTU: u32 = 1500;
 const LONGEST_FRAME_BYTES: usize = 1514 + 14;
 
 /// Slots of the frame slab. The kernel commits memory on first use.
-const ROOM: u32 = 1 << 17;
+const FRAME_SLOTS: u32 = 1 << 17;
 
 /// Time from the creation of the hosts to the start of the run, in which threads start and sockets open on a
 /// busy machine.
@@ -68,7 +68,7 @@ pub fn watched(
     for node in &nodes {
         is_host[*node] = true;
     }
-    let mut network = Network::new(scenario, seed, is_host, Frames::new(ROOM, LONGEST_FRAME_BYTES))?;
+    let mut network = Network::new(scenario, seed, is_host, Frames::new(FRAME_SLOTS, LONGEST_FRAME_BYTES))?;
     let wires: Vec<Wire> = testbed
         .hosts
         .iter()

@@ -10,7 +10,7 @@ use lockgate_live::line_probe::{
     Client, Direction, Error, Event, FLOWS, Noise, Packet, Passage, Server, loopback, serve,
 };
 
-const MOST: Rate = Rate::from_bits(50_000_000);
+const MOST_RATE: Rate = Rate::from_bits(50_000_000);
 
 const NOISE: Noise =
     Noise { slip: Duration::from_millis(3), passage: Duration::from_millis(1), is_fast: true };
@@ -20,7 +20,7 @@ fn beside(bytes: u64, client: impl FnOnce(SocketAddr) + Send) {
     let server = Server {
         address: ([127, 0, 0, 1], 0).into(),
         token: "secret".to_owned(),
-        most: MOST,
+        most: MOST_RATE,
         bytes,
         at_most: Duration::from_secs(60),
         once: true,
@@ -68,8 +68,8 @@ fn expect_whole(packets: &[Packet], passage: &Passage) {
 #[test]
 fn packets_pass_either_way_with_their_stamps_and_code_points() {
     beside(1_000_000, |to| {
-        let mut client = Client::connect(to, "secret", MOST, &|| false).expect("connected");
-        assert_eq!(client.server_limits(), (MOST, 1_000_000));
+        let mut client = Client::connect(to, "secret", MOST_RATE, &|| false).expect("connected");
+        assert_eq!(client.server_limits(), (MOST_RATE, 1_000_000));
         assert_eq!(client.server_noise(), &NOISE);
         for direction in [Direction::Up, Direction::Down, Direction::Up] {
             let packets = round(client.now() + 20_000_000_000);
@@ -87,7 +87,7 @@ fn packets_pass_either_way_with_their_stamps_and_code_points() {
 #[test]
 fn a_server_keeps_its_token_its_rate_and_its_bytes() {
     beside(150_000, |to| {
-        let refused = Client::connect(to, "guess", MOST, &|| false);
+        let refused = Client::connect(to, "guess", MOST_RATE, &|| false);
         assert!(matches!(refused.err(), Some(Error::Token)));
         let mut client =
             Client::connect(to, "secret", Rate::from_bits(1 << 40), &|| false).expect("connected");
@@ -106,9 +106,9 @@ fn a_host_is_measured_over_loopback() {
     let noise = loopback(Rate::from_bits(10_000_000)).expect("measured");
     // How late it is depends on the machine; what it is refused for does not.
     let quiet = Noise { slip: Duration::from_millis(1), passage: Duration::from_millis(1), is_fast: true };
-    assert_eq!(quiet.refusal(MOST), None);
+    assert_eq!(quiet.refusal(MOST_RATE), None);
     let late = Noise { slip: Duration::from_millis(40), ..quiet };
-    assert!(late.refusal(MOST).is_some_and(|why| why.contains("40.0 ms") && why.contains("15 ms")));
+    assert!(late.refusal(MOST_RATE).is_some_and(|why| why.contains("40.0 ms") && why.contains("15 ms")));
     let slow = Noise { is_fast: false, ..noise };
-    assert!(slow.refusal(MOST).is_some_and(|why| why.contains("50mbit")));
+    assert!(slow.refusal(MOST_RATE).is_some_and(|why| why.contains("50mbit")));
 }

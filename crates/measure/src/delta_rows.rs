@@ -10,7 +10,7 @@
 //! All numbers are in LEB128, differences in zigzag order: 0, -1, 1, -2, ...
 
 /// Bytes that are free before a row is appended: more than most rows take.
-const ROOM: usize = 16;
+const ROOM_BYTES: usize = 16;
 
 /// Rows of `N` integers, at most 64.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,9 @@ impl<const N: usize> Default for DeltaRows<N> {
 impl<const N: usize> DeltaRows<N> {
     /// Appends a row.
     pub(crate) fn push(&mut self, row: [u64; N]) {
-        if self.bytes.capacity() - self.bytes.len() < ROOM {
+        if self.bytes.capacity() - self.bytes.len() < ROOM_BYTES {
             // By a quarter instead of doubling: of ten thousand flows most have short records.
-            self.bytes.reserve_exact(self.bytes.len() / 4 + ROOM);
+            self.bytes.reserve_exact(self.bytes.len() / 4 + ROOM_BYTES);
         }
         let differences = row.iter().zip(&self.last).map(|(new, old)| new.wrapping_sub(*old));
         let changed = differences.enumerate().filter(|(_, difference)| *difference != 0);

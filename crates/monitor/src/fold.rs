@@ -21,7 +21,7 @@ const UNFOLDED: usize = 400;
 
 /// Number of worst leaves, and of worst flows, in a folded sample; also the number kept for each followed
 /// text.
-const KEPT: usize = 100;
+const KEPT_LEAVES: usize = 100;
 
 /// Queue found by a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -43,10 +43,10 @@ pub(crate) fn fold(sample: &Arc<Sample>, followed: &[String]) -> Arc<Sample> {
     }
     let mut kept = leaves(sample);
     worst_first(&mut kept, sample.interval_s);
-    let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT).map(|leaf| leaf.position).collect();
+    let mut chosen: Vec<(usize, usize)> = kept.iter().take(KEPT_LEAVES).map(|leaf| leaf.position).collect();
     for text in followed {
         let found = kept.iter().filter(|leaf| is_in(text, &leaf.port.name) || is_in(text, &leaf.queue.name));
-        chosen.extend(found.take(KEPT).map(|leaf| leaf.position));
+        chosen.extend(found.take(KEPT_LEAVES).map(|leaf| leaf.position));
     }
     let ports = ports_of(sample, chosen);
     let flows = flows(&sample.flows, followed);
@@ -168,9 +168,9 @@ fn flows(all: &[FlowSample], followed: &[String]) -> Vec<FlowSample> {
     }
     let mut order: Vec<usize> = (0..all.len()).collect();
     order.sort_by_key(|&flow| Reverse((all[flow].lost_packets, nanos(all[flow].owd_p99_s))));
-    let mut kept: Vec<usize> = order.iter().take(KEPT).copied().collect();
+    let mut kept: Vec<usize> = order.iter().take(KEPT_LEAVES).copied().collect();
     for text in followed {
-        kept.extend(order.iter().filter(|&&flow| is_in(text, &all[flow].name)).take(KEPT));
+        kept.extend(order.iter().filter(|&&flow| is_in(text, &all[flow].name)).take(KEPT_LEAVES));
     }
     kept.sort_unstable();
     kept.dedup();
@@ -229,7 +229,7 @@ mod tests {
         let names = names(&folded);
         // The queue with drops, and the 99 fullest; of the queues above them the shaper and `all`.
         assert_eq!(names[..4], ["shaper", "all", "plan/0", "plan/901"]);
-        assert_eq!(names.len(), 2 + KEPT);
+        assert_eq!(names.len(), 2 + KEPT_LEAVES);
         assert_eq!(folded.ports[0].index, 1, "the other port is left out");
         assert_eq!(folded.left_out, LeftOut { ports: 1, queues: 1004 - 102, flows: 400 });
         assert_eq!(folded.flows[0].name, "call/400");

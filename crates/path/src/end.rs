@@ -1,7 +1,7 @@
 //! Ends of a path.
 
 /// Largest number of bytes in a packet: that of an IPv4 packet.
-pub(crate) const LONGEST: usize = 65_535;
+pub(crate) const LONGEST_PACKET: usize = 65_535;
 
 /// One end of a path: where your code sends and receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -7,7 +7,7 @@ use lockgate_scenario::path::PathError;
 use lockgate_scenario::{OutsideError, Problems};
 use lockgate_sim::OutsideCallError;
 
-use crate::end::{End, LONGEST};
+use crate::end::{End, LONGEST_PACKET};
 
 /// Error of a path.
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +54,7 @@ pub enum Error {
     #[error("the path ended at {} s: give it a longer duration", .0.as_secs_f64())]
     Ended(Instant),
     /// A packet longer than any.
-    #[error("a packet of {0} bytes is longer than {most}", most = LONGEST)]
+    #[error("a packet of {0} bytes is longer than {most}", most = LONGEST_PACKET)]
     TooLong(usize),
     /// The headers of a packet cannot be read.
     #[error("the packet's headers cannot be read: {0}")]

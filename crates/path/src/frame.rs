@@ -3,7 +3,7 @@
 use lockgate_engine::classify::Fields;
 use lockgate_sim::{Outgoing, OutsideSegment};
 
-use crate::end::LONGEST;
+use crate::end::LONGEST_PACKET;
 use crate::error::Error;
 use crate::headers;
 
@@ -229,7 +229,7 @@ impl<'a> Frame<'a> {
     /// other ports.
     pub(crate) fn into_outgoing(self) -> Result<Outgoing, Error> {
         let length = self.payload.length();
-        if length > LONGEST || self.header_bytes as usize > LONGEST {
+        if length > LONGEST_PACKET || self.header_bytes as usize > LONGEST_PACKET {
             return Err(Error::TooLong(length.max(self.header_bytes as usize)));
         }
         Ok(Outgoing {

@@ -45,12 +45,12 @@ const LEAST_BUFFER: u64 = 16_000;
 /// Duration below which half a run is warm-up, not a third.
 const SHORT: Duration = Duration::from_secs(8);
 
-/// Full frames whose time may be waited for at the line, besides `WAIT`.
+/// Full frames whose time may be waited for at the line, besides `WAIT_OF_LINE`.
 const FRAMES: u64 = 10;
-const WAIT: Duration = Duration::from_millis(10);
+const WAIT_OF_LINE: Duration = Duration::from_millis(10);
 
 /// Lengths of a full frame and of an acknowledgement.
-const FULL: Bytes = Bytes(1514);
+const FULL_FRAME: Bytes = Bytes(1514);
 const ACKNOWLEDGEMENT: Bytes = Bytes(66);
 
 /// Direction of the line, with the port of the policy that it belongs to.
@@ -81,7 +81,7 @@ impl<'p> Way<'p> {
         if self.pace.rate.is_none() {
             return self.line;
         }
-        let of = |overhead: FrameOverhead| u128::from(overhead.on_link(FULL).0);
+        let of = |overhead: FrameOverhead| u128::from(overhead.on_link(FULL_FRAME).0);
         let bits = u128::from(self.line.as_bits()) * of(overhead) / of(self.pace.overhead);
         Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX) / 1000 * 1000)
     }
@@ -98,7 +98,7 @@ impl<'p> Way<'p> {
 
     /// Returns the payload's part of a full frame on the line.
     fn efficiency(&self) -> f64 {
-        PAYLOAD as f64 / self.pace.overhead.on_link(FULL).0 as f64
+        PAYLOAD as f64 / self.pace.overhead.on_link(FULL_FRAME).0 as f64
     }
 
     /// Returns connections that together fill the line, but do not crowd it.
@@ -113,8 +113,8 @@ impl<'p> Way<'p> {
 
     /// Returns the longest wait in a buffer of the line that is no sign of a queue there.
     fn wait(&self) -> Duration {
-        let frames = self.line.time_for(Bytes(self.pace.overhead.on_link(FULL).0 * FRAMES));
-        Duration::from_millis((WAIT + frames).as_picos().div_ceil(1_000_000_000))
+        let frames = self.line.time_for(Bytes(self.pace.overhead.on_link(FULL_FRAME).0 * FRAMES));
+        Duration::from_millis((WAIT_OF_LINE + frames).as_picos().div_ceil(1_000_000_000))
     }
 
     /// Returns the bytes of the buffer of the line.
@@ -329,7 +329,7 @@ fn expectations(ways: &[Way<'_>]) -> String {
     for call in ["call", "voice"] {
         let _ = write!(text, "[[expect]]\nthat = \"flow.{call}.mos\"\nat_least = 4\n");
     }
-    let frames: Duration = ways.iter().map(Way::wait).fold(WAIT, |sum, wait| sum + wait);
+    let frames: Duration = ways.iter().map(Way::wait).fold(WAIT_OF_LINE, |sum, wait| sum + wait);
     let _ = write!(
         text,
         "[[expect]]\nname = \"the line stays clear\"\nthat = \"flow.ping.rtt.p95 - flow.ping.rtt.min\"\nbelow = \"{frames}\"\n"
@@ -350,8 +350,9 @@ fn expectations(ways: &[Way<'_>]) -> String {
     for way in ways.iter().filter(|way| way.port.tree.queues().len() == 1) {
         let back = ways.iter().find(|other| other.is_up != way.is_up && other.is_filled());
         let Some(rate) = way.pace.rate else { continue };
-        let frames = back
-            .map_or(0.0, |back| back.line.as_bits() as f64 / 8.0 / back.pace.overhead.on_link(FULL).0 as f64);
+        let frames = back.map_or(0.0, |back| {
+            back.line.as_bits() as f64 / 8.0 / back.pace.overhead.on_link(FULL_FRAME).0 as f64
+        });
         let acknowledgements = frames / 2.0 * way.pace.overhead.on_link(ACKNOWLEDGEMENT).0 as f64 * 8.0;
         let least = (rate.as_bits() as f64 - acknowledgements) * way.efficiency() * 0.6;
         let group = if way.is_up { "upload" } else { "download" };

@@ -157,10 +157,10 @@ pub struct PolicyInterface {
 /// Linux would permit. Letters may be of any script, and their bytes count.
 pub fn is_device_name(name: &str) -> bool {
     /// `IFNAMSIZ` less the zero byte.
-    const LONGEST: usize = 15;
+    const LONGEST_NAME: usize = 15;
 
     let allowed = |letter: char| !letter.is_control() && !letter.is_whitespace() && !"/:".contains(letter);
-    (1..=LONGEST).contains(&name.len()) && name.chars().all(allowed) && ![".", ".."].contains(&name)
+    (1..=LONGEST_NAME).contains(&name.len()) && name.chars().all(allowed) && ![".", ".."].contains(&name)
 }
 
 /// Queue of one direction.

@@ -86,7 +86,7 @@ fn only_port(file: &str, files: &dyn Files) -> Result<String, PolicyTextError> {
 /// line: the slowest link that all its packets pass, counted in full frames. `None` if it does not, or the
 /// setting is of no port.
 pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
-    const FULL: Bytes = Bytes(1514);
+    const FULL_FRAME: Bytes = Bytes(1514);
     let resolved = resolved(&scenario.to_toml(), core::slice::from_ref(setting));
     let [section, name, ..] = resolved[0].path() else { return None };
     let index = scenario.port(name).filter(|_| section == "port")?;
@@ -100,12 +100,13 @@ pub fn beyond_line(scenario: &Scenario, setting: &Override) -> Option<String> {
         shared
     });
     // Full frames a second, without division: bits of the one times bytes of a frame on the other.
-    let cost =
-        |rate: Rate, other: &FrameOverhead| u128::from(rate.as_bits()) * u128::from(other.on_link(FULL).0);
+    let cost = |rate: Rate, other: &FrameOverhead| {
+        u128::from(rate.as_bits()) * u128::from(other.on_link(FULL_FRAME).0)
+    };
     let slowest = shared.into_iter().map(|port| &scenario.ports[port]).min_by_key(|port| {
         let link = &scenario.links[port.link];
         u128::from(link.mean_rate(port.direction).as_bits()) * 1_000_000
-            / u128::from(link.overhead.on_link(FULL).0)
+            / u128::from(link.overhead.on_link(FULL_FRAME).0)
     })?;
     let link = &scenario.links[slowest.link];
     let carried = link.mean_rate(slowest.direction);
@@ -174,7 +175,7 @@ pub struct Exported<'a> {
 }
 
 /// Share of a link's rate that a port without a rate gets, in per cent: the queue is in the router then.
-const SHARE: u64 = 95;
+const SHARE_OF_LINE: u64 = 95;
 
 /// Returns ports of a scenario as a policy for an interface: their keys, and the queues that are in use. A
 /// port without a rate or a shaper gets 95 % of its link's, and what the link takes of it for a frame.
@@ -287,9 +288,9 @@ fn add_rate(table: &mut Table, scenario: &Scenario, model: &PortModel) -> Result
         return Ok(());
     }
     let rate = link.mean_rate(model.direction);
-    let own = lockgate_engine::units::Rate::from_bits(rate.as_bits() / 100 * SHARE);
+    let own = lockgate_engine::units::Rate::from_bits(rate.as_bits() / 100 * SHARE_OF_LINE);
     let mut value = Value::from(own.to_string());
-    value.decor_mut().set_suffix(format!("   # {SHARE} % of the {rate} of the link `{}`", link.name));
+    value.decor_mut().set_suffix(format!("   # {SHARE_OF_LINE} % of the {rate} of the link `{}`", link.name));
     table.insert("rate", Item::Value(value));
     if !link.overhead.is_none() {
         let keys = port_keys(link.overhead.of_packets(LinkHeader::Ethernet));

@@ -6,7 +6,7 @@ use crate::diagnostic::{Problem, Span};
 use crate::table_reader::shorten;
 
 /// Limit on the errors shown: later ones follow from the first.
-const MOST: usize = 10;
+const MOST_PROBLEMS: usize = 10;
 
 /// Signs of which seven at the beginning of a line are a marker of a merge conflict.
 const MARKERS: [char; 4] = ['<', '|', '=', '>'];
@@ -21,7 +21,7 @@ pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
         conflict.as_ref().is_none_or(|marker| span.start < marker.start && span.end <= marker.start)
     };
     let mut all: Vec<Problem> =
-        errors.iter().filter(before).take(MOST).map(|error| problem(error, text)).collect();
+        errors.iter().filter(before).take(MOST_PROBLEMS).map(|error| problem(error, text)).collect();
     if errors.iter().filter(before).count() == errors.len() {
         return all;
     }

@@ -10,7 +10,7 @@ use crate::message::{Message, Value};
 use crate::scenario::{Opened, ScenarioRequest};
 
 /// Largest number of steps of an answer.
-const MOST: u16 = 2000;
+const MOST_STEPS: u16 = 2000;
 
 /// Request for steps of a port.
 #[derive(Clone, Debug, Deserialize)]
@@ -73,7 +73,7 @@ pub fn decisions(message: &Message<'_>) -> Result<Value<Decisions>, Wrong> {
     let request: DecisionsRequest = message.head()?;
     let until = until(&request)?;
     let from = request.from.as_deref().map_or(Ok(Duration::ZERO), |text| time("from", text))?;
-    let count = usize::from(request.count.clamp(1, MOST));
+    let count = usize::from(request.count.clamp(1, MOST_STEPS));
     let seed = Seed(request.seed);
     let scenario = Opened::new(request.scenario, message)?.read()?;
     let port = port(&scenario, request.port.as_deref(), seed, until)?;

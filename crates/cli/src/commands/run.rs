@@ -21,7 +21,7 @@ use crate::results::{self, ResultsDirectory, RunResults};
 use crate::{interrupt, runs, terminal};
 
 /// Estimate above which a run prints its memory, in bytes: 512 MiB.
-const SAID: u64 = 512 << 20;
+const SAID_BYTES: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     let mut overrides = arguments.overrides.clone();
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
     }
     let looked_for = flows(&arguments.worst, &scenario)?;
     let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
-    if needed >= SAID && !arguments.output.quiet {
+    if needed >= SAID_BYTES && !arguments.output.quiet {
         tell!("this takes about {} of memory", figures::memory(needed));
     }
     if !arguments.output.quiet {

@@ -20,7 +20,7 @@ use super::setting::{
 use super::stream::address;
 
 /// Longest frame of an MTU of 1500, in bytes.
-const LONGEST: usize = 1_514;
+const LONGEST_FRAME: usize = 1_514;
 
 /// Rate of the ports, which this machine sustains easily, and a queue for it.
 const RATE: &str = "100mbit";
@@ -248,7 +248,7 @@ fn a_host_configures_its_ipv6_address() {
         return;
     }
     let router = Running::start(&network, &policy("bridge", RATE, FAIR), &[]);
-    let mut sender = network.open(1, SocketChoice::Packet, LONGEST);
+    let mut sender = network.open(1, SocketChoice::Packet, LONGEST_FRAME);
     let addresses = || {
         let read = network.hosts[0].inside(|| std::fs::read_to_string("/proc/thread-self/net/if_inet6"));
         read.expect("entered").expect("readable")
@@ -375,7 +375,7 @@ fn frames_of(bytes: &[u8]) -> Vec<Vec<u8>> {
             true => (0, 0, 0, word(4)),
             false => (16, word(8), word(12), 16 + word(8)),
         };
-        if (14..=LONGEST).contains(&original) {
+        if (14..=LONGEST_FRAME).contains(&original) {
             let mut frame = rest[start..start + kept].to_vec();
             frame.resize(original, 0x5a);
             frames.push(frame);
@@ -409,8 +409,8 @@ fn captures_leave_as_they_came() {
         let text = policy("bridge", "1gbit", FIFO).replace("mode =", &format!("io = \"{io}\"\nmode ="));
         let router = Running::start(&network, &text, &[]);
         for from in [0, 1] {
-            let mut sender = network.open(from, SocketChoice::Packet, LONGEST);
-            let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST);
+            let mut sender = network.open(from, SocketChoice::Packet, LONGEST_FRAME);
+            let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST_FRAME);
             for file in captures() {
                 let frames = frames_of(&std::fs::read(&file).expect("a capture"));
                 let name = file.file_name().unwrap_or_default().display();

@@ -243,7 +243,7 @@ impl Scene {
     fn expect_passed(&self, what: &str) {
         for direction in directions(self.mode) {
             let burst = Burst::send(&self.network, direction, Duration::from_secs(3));
-            assert!(burst.arrived >= MOST, "{what}, {direction}: {burst:?}");
+            assert!(burst.arrived >= LEAST_ARRIVED, "{what}, {direction}: {burst:?}");
         }
     }
 
@@ -252,7 +252,7 @@ impl Scene {
     fn expect_fate(&self, fate: Fate, begin: Act, what: &str) {
         let mbit = if begin == Act::Reload { RELOADED } else { SHAPED };
         match fate {
-            Fate::Shaped => self.expect_shaped(mbit, MOST, what),
+            Fate::Shaped => self.expect_shaped(mbit, LEAST_ARRIVED, what),
             // The first ones are lost until the sender's kernel has the MTU.
             Fate::Divided => self.expect_shaped(mbit, COUNT / 2, what),
             Fate::TooLong => {
@@ -285,7 +285,7 @@ impl Scene {
 }
 
 /// Datagrams of a burst that arrive at least where none is lost but by a machine that stalls.
-const MOST: usize = COUNT * 9 / 10;
+const LEAST_ARRIVED: usize = COUNT * 9 / 10;
 
 /// Returns true if a router that is started here ignores SIGHUP, as it should below `nohup`.
 fn is_hang_up_ignored() -> bool {
@@ -405,7 +405,7 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     let mut begun = Instant::now();
     if !fault.is_before_start {
         std::thread::sleep(Duration::from_millis(200));
-        scene.expect_shaped(SHAPED, MOST, &format!("{what}: without the fault"));
+        scene.expect_shaped(SHAPED, LEAST_ARRIVED, &format!("{what}: without the fault"));
         // The streams wait behind the burst.
         let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
         assert!(passes, "{what}: no datagram passes without the fault\n{}", log());
@@ -462,7 +462,7 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
         let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
         assert!(passes, "{what}: no datagram passes afterwards\n{}", log());
         if *fate != Fate::Shaped {
-            scene.expect_shaped(SHAPED, MOST, &format!("{what}: afterwards"));
+            scene.expect_shaped(SHAPED, LEAST_ARRIVED, &format!("{what}: afterwards"));
         }
     }
     let outcomes: Vec<Ended> = streams.into_iter().map(Stream::end).collect();

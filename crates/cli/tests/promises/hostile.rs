@@ -17,7 +17,7 @@ use super::setting::{Running, head, network, number, quantile};
 use super::stream::Stream;
 
 /// Longest frame of an MTU of 1500, in bytes.
-const LONGEST: usize = 1_514;
+const LONGEST_FRAME: usize = 1_514;
 
 /// Tolerated growth of memory, in KiB: histograms and tables that are filled once.
 const ONCE: u64 = 16 << 10;
@@ -78,7 +78,7 @@ impl Attack {
                 bytes.resize(60, 0);
                 bytes
             }
-            Self::OneFlow => udp(0x0a40_0001, 9, LONGEST),
+            Self::OneFlow => udp(0x0a40_0001, 9, LONGEST_FRAME),
             Self::Shortest => udp(0x0a40_0001, number as u16 % 10, 60),
         }
     }
@@ -86,12 +86,12 @@ impl Attack {
 
 /// Returns a frame of any kind with faults.
 fn damaged(number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = frame(&kinds[draws.below(kinds.len())].1, number, LONGEST);
+    let mut bytes = frame(&kinds[draws.below(kinds.len())].1, number, LONGEST_FRAME);
     // Not addressed to the network's hosts, whose kernels would answer.
     bytes[..6].copy_from_slice(&[2, 0, 0, 0, 9, 1]);
     for _ in 0..draws.below(6) {
         // Headers are near the start.
-        let end = bytes.len().min(if draws.below(3) == 0 { LONGEST } else { 80 });
+        let end = bytes.len().min(if draws.below(3) == 0 { LONGEST_FRAME } else { 80 });
         let at = 12 + draws.below(end - 12);
         bytes[at] = match draws.below(4) {
             0 => 0,
@@ -102,11 +102,13 @@ fn damaged(number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) 
     }
     match draws.below(8) {
         0 => bytes.truncate(14 + draws.below(bytes.len() - 13)),
-        1 => bytes.resize(bytes.len() + draws.below(LONGEST + 1 - bytes.len().min(LONGEST)), 0x5a),
+        1 => {
+            bytes.resize(bytes.len() + draws.below(LONGEST_FRAME + 1 - bytes.len().min(LONGEST_FRAME)), 0x5a)
+        }
         2 => bytes[12..].iter_mut().for_each(|byte| *byte = draws.below(256) as u8),
         _ => {}
     }
-    bytes.truncate(LONGEST);
+    bytes.truncate(LONGEST_FRAME);
     bytes
 }
 
@@ -145,7 +147,7 @@ fn policy(io: &str) -> String {
 fn attack(network: &Network, io: &str, from: usize) {
     let (count, rate) = (number("LOCKGATE_FRAMES", 5_000) as usize, number("LOCKGATE_PACKETS", 5_000));
     let router = Running::start(network, &policy(io), &[]);
-    let mut sender = network.open(from, SocketChoice::Packet, LONGEST);
+    let mut sender = network.open(from, SocketChoice::Packet, LONGEST_FRAME);
     let calm = Stream::start(network, "bridge", CALM.0, CALM.1, CALM_PORT);
     thread::sleep(Duration::from_secs(1));
     let alone = calm.end();
@@ -173,10 +175,10 @@ fn attack(network: &Network, io: &str, from: usize) {
     }
     // The router still passes frames, both ways. The frames are of another host, because CAKE goes on
     // dropping from flows that overflowed it.
-    let frames: Vec<Vec<u8>> = kinds_from(3).iter().map(|(_, kind)| frame(kind, 1, LONGEST)).collect();
+    let frames: Vec<Vec<u8>> = kinds_from(3).iter().map(|(_, kind)| frame(kind, 1, LONGEST_FRAME)).collect();
     for from in [0, 1] {
-        let mut sender = network.open(from, SocketChoice::Packet, LONGEST);
-        let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST);
+        let mut sender = network.open(from, SocketChoice::Packet, LONGEST_FRAME);
+        let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST_FRAME);
         for frame in &frames {
             sender.transmit(0, &[frame]).expect("there");
         }

@@ -21,7 +21,7 @@ fn sleeps(process: u32) -> Vec<(String, u64)> {
 /// With its page, as the unit starts it. A busy machine wakes it less often, never more.
 #[test]
 fn an_idle_router_sleeps() {
-    const MOST: f64 = 20.0;
+    const MOST_WAKEUPS: f64 = 20.0;
     let seconds = number("LOCKGATE_SECONDS", 5);
     let Some(network) = super::setting::network("egress") else { return };
     loopback(&network);
@@ -44,6 +44,6 @@ fn an_idle_router_sleeps() {
     assert!(router.metrics(&network.router).contains("node_qdisc_bytes_total"), "its page is there");
     let share = used.as_secs_f64() / passed * 100.0;
     println!("idle: {all:.1} wake-ups a second, {share:.2} % of a processor (a build for tests)");
-    assert!(all < MOST, "{all} wake-ups a second");
+    assert!(all < MOST_WAKEUPS, "{all} wake-ups a second");
     router.stop();
 }

@@ -35,7 +35,7 @@ fn jumbo_frames_pass() {
 }
 
 /// Longest frame of the traffic, in bytes.
-const LONGEST: usize = 1_514;
+const LONGEST_FRAME: usize = 1_514;
 
 #[test]
 fn memory_is_flat_under_mixed_traffic() {
@@ -48,14 +48,14 @@ fn memory_is_flat_under_mixed_traffic() {
     let mixed: Vec<_> = [0, 1]
         .into_iter()
         .map(|from| {
-            let mut sender = network.open(from, SocketChoice::Packet, LONGEST);
+            let mut sender = network.open(from, SocketChoice::Packet, LONGEST_FRAME);
             let stop = stop.clone();
             thread::spawn(move || {
                 let (kinds, begun, mut sent) = (kinds(), Instant::now(), 0_usize);
                 while !stop.load(Ordering::Relaxed) {
                     let due = (begun.elapsed().as_secs_f64() * 8_000.0) as usize;
                     while sent < due {
-                        let mut bytes = frame(&kinds[sent % kinds.len()].1, sent, LONGEST);
+                        let mut bytes = frame(&kinds[sent % kinds.len()].1, sent, LONGEST_FRAME);
                         // Many addresses, so that flows start and end.
                         let at = bytes.len().min(40) - 10;
                         bytes[at..at + 4].copy_from_slice(&(sent as u32).to_be_bytes());

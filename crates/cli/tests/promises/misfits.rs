@@ -151,11 +151,11 @@ fn a_dry_run_refuses_what_a_start_refuses_and_says_what_loses_its_effect() {
 #[test]
 fn a_dry_run_knows_the_longest_frames_of_a_start() {
     // What the kernel permits to a veth, with pages of 4096 bytes.
-    const MOST: u32 = 3_506;
+    const LARGEST_MTU: u32 = 3_506;
     if found("ip").is_none() {
         return super::common::skip("no ip");
     }
-    let Some(network) = super::setting::network_of("bridge", MOST) else { return };
+    let Some(network) = super::setting::network_of("bridge", LARGEST_MTU) else { return };
     network.whole_frames();
     let set = |mtu: u32| {
         ip(&network, &format!("link set eth2 mtu {mtu}"));
@@ -165,7 +165,7 @@ fn a_dry_run_knows_the_longest_frames_of_a_start() {
         |mode: &str, keys: &str| policy(mode, RATE, FIFO).replace("[router]", &format!("[router]\n{keys}"));
     let in_driver = of("bridge", "attach = \"xdp\"");
     Running::start(&network, &in_driver, &[]).stop();
-    set(MOST + 1);
+    set(LARGEST_MTU + 1);
     let options = Options { sockets: SocketChoice::AfXdp, ..Options::default() };
     let opened = network.router.inside(|| Interfaces::open(&["eth2"], options, MonotonicClock::start()));
     let Err(refusal) = opened.expect("entered") else { return super::common::skip("another page size") };
@@ -180,7 +180,7 @@ fn a_dry_run_knows_the_longest_frames_of_a_start() {
     // Behind the driver, frames come by a pair whose MTU has room for tags.
     for mode in ["egress", "bridge"] {
         let by_af_xdp = of(mode, "io = \"af_xdp\"");
-        set(MOST - 64 + 1);
+        set(LARGEST_MTU - 64 + 1);
         ip(&network, "link set eth1 mtu 1500");
         refused(
             &network,
@@ -188,7 +188,7 @@ fn a_dry_run_knows_the_longest_frames_of_a_start() {
             2,
             &["`eth2` has an MTU of 3443, and `io = \"af_xdp\"` carries 3442 at most", "mtu 3442"],
         );
-        set(MOST - 64);
+        set(LARGEST_MTU - 64);
         Running::start(&network, &by_af_xdp, &[]).stop();
     }
 }

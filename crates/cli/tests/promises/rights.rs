@@ -30,7 +30,7 @@ const CAPABILITIES: [(&str, u32); 3] = [("net_admin", 12), ("net_raw", 13), ("bp
 const LOCKING: (&str, u32) = ("ipc_lock", 14);
 
 /// Length of the longest frame with a VLAN tag at an MTU of 1500, in bytes.
-const LONGEST: usize = 1_518;
+const LONGEST_FRAME: usize = 1_518;
 
 /// Limit on waiting for the kernel to delete a namespace, which it does some time after its last user has
 /// ended.
@@ -89,7 +89,8 @@ fn output(network: &Network, command: &mut Command) -> Output {
 /// Returns frames for a router: of all kinds for a bridge, else datagrams that the kernel routes.
 fn frames(mode: &str, from: usize) -> Vec<Vec<u8>> {
     if mode == "bridge" {
-        let longest = |kind: &[u8]| if kind.starts_with(&[0x81, 0]) { LONGEST } else { LONGEST - 4 };
+        let longest =
+            |kind: &[u8]| if kind.starts_with(&[0x81, 0]) { LONGEST_FRAME } else { LONGEST_FRAME - 4 };
         let numbered = (0..).zip(kinds().into_iter().cycle()).take(300);
         return numbered.map(|(number, (_, kind))| frame(&kind, number, longest(&kind))).collect();
     }
@@ -119,8 +120,8 @@ fn datagram(from: usize, number: usize) -> Vec<u8> {
 
 /// Sends frames from one host. Returns those that arrive at the other, sorted, without ARP of the kernels.
 fn carry(network: &Network, from: usize, frames: &[Vec<u8>], has_arp: bool) -> Vec<Vec<u8>> {
-    let mut sender = network.open(from, SocketChoice::Packet, LONGEST);
-    let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST);
+    let mut sender = network.open(from, SocketChoice::Packet, LONGEST_FRAME);
+    let mut receiver = network.open(1 - from, SocketChoice::Packet, LONGEST_FRAME);
     let mut arrived = Vec::new();
     for burst in frames.chunks(50) {
         for frame in burst {
@@ -212,7 +213,7 @@ fn run_and_kill(variant: Variant, capabilities: &[(&str, u32)]) -> Option<()> {
     // No program is left that would redirect these.
     for (from, frames, expected) in from_each {
         let (frames, expected) = if is_bridge {
-            let broadcast = vec![frame(&[0x12, 0x34], 1, LONGEST)];
+            let broadcast = vec![frame(&[0x12, 0x34], 1, LONGEST_FRAME)];
             (broadcast.clone(), broadcast)
         } else {
             (frames, expected)

@@ -18,7 +18,7 @@ use lockgate_testing::skipped;
 const LONG_ENOUGH: Duration = Duration::from_micros(50);
 const TOO_SHORT: Duration = Duration::from_micros(5);
 
-const LONGEST: usize = 1_514;
+const LONGEST_FRAME: usize = 1_514;
 
 const CHOICES: [SocketChoice; 2] = [SocketChoice::AfXdpOrPacket, SocketChoice::Packet];
 
@@ -60,7 +60,7 @@ fn open(
     sockets: SocketChoice,
     warm_up: Option<WarmUpPair<'_>>,
 ) -> Interfaces {
-    let options = Options { longest: LONGEST, sockets, warm_up, ..Options::default() };
+    let options = Options { longest: LONGEST_FRAME, sockets, warm_up, ..Options::default() };
     let clock = MonotonicClock::start();
     namespace.inside(|| Interfaces::open(names, options, clock)).expect("entered").expect("opened")
 }
@@ -140,10 +140,10 @@ fn pass_into_remote_namespace(choice: SocketChoice) {
     assert!(netlink.index_of("far").is_err() && remote.netlink().index_of("near").is_err());
     let endpoint = |name, namespace| Endpoint { name, namespace, traffic: Traffic::Both };
     let endpoints = [endpoint("near", None), endpoint("far", Some(&remote))];
-    let options = Options { longest: LONGEST, sockets: choice, ..Options::default() };
+    let options = Options { longest: LONGEST_FRAME, sockets: choice, ..Options::default() };
     let mut interfaces =
         Interfaces::open_endpoints(&endpoints, options, MonotonicClock::start()).expect("opened");
-    let mut slab = FrameSlab::new(64, LONGEST);
+    let mut slab = FrameSlab::new(64, LONGEST_FRAME);
     for (from, to) in [(0, 1), (1, 0)] {
         let frames: Vec<Vec<u8>> = (0..20).map(|number| vec![number; 60 + usize::from(number)]).collect();
         for frame in &frames {
@@ -222,7 +222,7 @@ fn frames_are_received_as_transmitted_in_order_over_all_interfaces() {
         if choice == SocketChoice::Packet {
             assert!(matches!(interfaces.packet_socket_reason(), Some(PacketSocketReason::Chosen)));
         }
-        let mut slab = FrameSlab::new(2 * BATCH as u32, LONGEST);
+        let mut slab = FrameSlab::new(2 * BATCH as u32, LONGEST_FRAME);
         let frame = |number: usize, pair: usize| {
             let mut frame = vec![number as u8; 60 + number * 20];
             frame[..6].copy_from_slice(&address(pair, 1));

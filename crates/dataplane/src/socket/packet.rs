@@ -123,7 +123,7 @@ impl PacketSocket {
         .map_err(|error| refused("share a ring with the kernel", error.into()))?
         .cast();
         let super_frames = super_frames.then(|| SuperFrames {
-            buffer: vec![0; super_frame::HEADER + super_frame::LONGEST].into(),
+            buffer: vec![0; super_frame::HEADER + super_frame::LONGEST_BYTES].into(),
             segment: Vec::new(),
             lost: 0,
         });

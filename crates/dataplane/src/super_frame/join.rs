@@ -1,8 +1,8 @@
 //! Successive segments of a connection as one super-frame.
 
 use super::{
-    HEADER, Header, LONGEST, Layout, NEEDS_CHECKSUM, TCP, TCP_4, TCP_6, checksum, sequence, set_word, tcp,
-    word,
+    HEADER, Header, LONGEST_BYTES, Layout, NEEDS_CHECKSUM, TCP, TCP_4, TCP_6, checksum, sequence, set_word,
+    tcp, word,
 };
 
 /// Ethernet types.
@@ -142,7 +142,7 @@ impl Joined {
                 && next.sequence == last.sequence.wrapping_add(last.length as u32)
                 && next.identification
                     == last.identification.wrapping_add(u16::from(first.layout.is_ipv4(frame)))
-                && total + next.length < LONGEST - 64
+                && total + next.length < LONGEST_BYTES - 64
                 && first.has_headers_of(first_frame, &next, frame);
             if !is_next || !checksum::is_right(frame, next.layout) {
                 break;

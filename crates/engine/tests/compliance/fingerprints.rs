@@ -24,7 +24,7 @@ use crate::parameters::{Parameter, draw, parameters};
 use crate::topology::{FLOWS, Topology};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/compliance/fingerprints.txt");
-const KEPT: &str = include_str!("fingerprints.txt");
+const KEPT_FINGERPRINTS: &str = include_str!("fingerprints.txt");
 /// Drawn sets of parameters of a kind, beside one parameter at a time.
 const DRAWN: u64 = 150;
 const PACKETS: u32 = 240;
@@ -197,9 +197,10 @@ fn every_parameter_does_what_it_did() {
         std::fs::write(FILE, &found).expect("the file can be written");
         return;
     }
-    let changed: Vec<_> = found.lines().filter(|line| !KEPT.lines().any(|kept| kept == *line)).collect();
+    let changed: Vec<_> =
+        found.lines().filter(|line| !KEPT_FINGERPRINTS.lines().any(|kept| kept == *line)).collect();
     assert!(
-        changed.is_empty() && found.lines().count() == KEPT.lines().count(),
+        changed.is_empty() && found.lines().count() == KEPT_FINGERPRINTS.lines().count(),
         "behaviour changed (`make renew` if on purpose):\n{}",
         changed.join("\n")
     );

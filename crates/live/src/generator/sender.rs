@@ -18,7 +18,7 @@ use crate::traffic::stamp::Stamp;
 const PROBES: u32 = 40;
 
 /// Time after which no further clock probe is sent, if one was answered.
-const LONGEST: Duration = Duration::from_secs(2);
+const LONGEST_PROBING: Duration = Duration::from_secs(2);
 
 /// Timeout of an answer.
 const ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_millis(500);
@@ -110,7 +110,7 @@ impl Link {
         self.socket.set_read_timeout(Some(ANSWER_TIMEOUT))?;
         let mut best: Option<Offset> = None;
         let mut silent = 0;
-        let until = self.clock.now() + LONGEST;
+        let until = self.clock.now() + LONGEST_PROBING;
         for _ in 0..PROBES {
             if best.is_some() && self.clock.now() > until {
                 break;

@@ -8,7 +8,7 @@ use lockgate_engine::units::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use super::wire::{Frame, LONGEST};
+use super::wire::{Frame, LONGEST_BODY};
 use super::{Error, SILENCE};
 use crate::clock::MonotonicClock;
 
@@ -75,7 +75,7 @@ impl Channel {
     fn take(&mut self) -> Result<Option<Frame>, Error> {
         let Some(&length) = self.inbox.first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_be_bytes(length) as usize;
-        if length > LONGEST {
+        if length > LONGEST_BODY {
             return Err(Error::Ended);
         }
         let Some(body) = self.inbox.get(4..4 + length) else { return Ok(None) };

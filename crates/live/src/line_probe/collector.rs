@@ -16,7 +16,7 @@ const PREFIX: usize = 32;
 const QUIET: Duration = Duration::from_millis(250);
 
 /// Longest wait for arrivals after the last packet was sent.
-const LONGEST: Duration = Duration::from_secs(4);
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
 
 /// Arrivals of one round.
 pub(super) struct Collector {
@@ -88,7 +88,7 @@ impl Collector {
     pub(super) fn is_done(&self, sent: Instant, now: Instant) -> bool {
         self.count as usize == self.arrivals.len()
             || now > self.latest.max(sent) + QUIET
-            || now > sent + LONGEST
+            || now > sent + LONGEST_WAIT
     }
 
     /// Returns the datagrams that the sockets dropped since the round began.

@@ -27,7 +27,7 @@ const IDLE: Duration = Duration::from_secs(120);
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// Longest round in picoseconds.
-const LONGEST: u64 = 30_000_000_000_000;
+const LONGEST_ROUND_PS: u64 = 30_000_000_000_000;
 
 /// Lengths in bytes of the packets that are sent.
 const LENGTHS: core::ops::RangeInclusive<u32> = 60..=1_514;
@@ -272,7 +272,9 @@ impl<'a> Session<'a> {
 
     fn transmit(&mut self, round: u16, packets: &[Packet]) -> Result<(), Error> {
         let is_wrong = |packet: &Packet| {
-            usize::from(packet.flow) >= FLOWS || packet.at > LONGEST || !LENGTHS.contains(&packet.length)
+            usize::from(packet.flow) >= FLOWS
+                || packet.at > LONGEST_ROUND_PS
+                || !LENGTHS.contains(&packet.length)
         };
         let known: Vec<SocketAddr> = self.addresses.iter().flatten().copied().collect();
         let known = <[SocketAddr; FLOWS]>::try_from(known).map_err(|_| Error::Unreachable)?;

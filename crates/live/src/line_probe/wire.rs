@@ -3,7 +3,7 @@
 use super::{Lateness, MOST_PACKETS, Packet};
 
 /// Longest body of a frame in bytes.
-pub(super) const LONGEST: usize = 16 + MOST_PACKETS * 14;
+pub(super) const LONGEST_BODY: usize = 16 + MOST_PACKETS * 14;
 
 /// Frame.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// Receive buffer in bytes. The kernel counts some 800 bytes for a small datagram, so it holds about a second
 /// and a half of one flow at 50 000 datagrams a second while other programs have the processors.
-const ROOM: usize = 32 << 20;
+const BUFFER_BYTES: usize = 32 << 20;
 
 /// Capacity of the ring of reports to the driver.
 pub(crate) const REPORTS: usize = 1 << 16;
@@ -85,8 +85,8 @@ pub(crate) fn open(scenario: &Scenario, node: usize) -> Result<Sockets, Missing>
 pub(crate) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     // Exceeds the system's limit if permitted.
-    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, ROOM).is_err() {
-        rustix::net::sockopt::set_socket_recv_buffer_size(socket, ROOM)?;
+    if rustix::net::sockopt::set_socket_recv_buffer_size_force(socket, BUFFER_BYTES).is_err() {
+        rustix::net::sockopt::set_socket_recv_buffer_size(socket, BUFFER_BYTES)?;
     }
     enable_time_stamps(socket)
 }

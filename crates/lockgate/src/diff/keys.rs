@@ -8,7 +8,7 @@ use super::side::Side;
 use super::values::{is_equal, shown};
 
 /// Lines that are listed.
-const MOST: usize = 40;
+const MOST_LINES: usize = 40;
 
 /// Returns the keys of two files of one form that differ, queues of ports aside, in words.
 pub(super) fn differing(old: &Side, new: &Side) -> Vec<String> {
@@ -28,8 +28,8 @@ pub(super) fn differing(old: &Side, new: &Side) -> Vec<String> {
     }
     let added = after.iter().filter(|(path, _)| !before.contains_key(*path));
     lines.extend(added.map(|(path, new)| format!("`{path}` is new: {}", shown(new))));
-    let more = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    let more = lines.len().saturating_sub(MOST_LINES);
+    lines.truncate(MOST_LINES);
     if more > 0 {
         lines.push(format!("and {more} other keys"));
     }

@@ -11,7 +11,7 @@ use super::values::{is_equal, shown};
 use crate::figures;
 
 /// Lines that are listed of a port.
-const MOST: usize = 40;
+const MOST_LINES: usize = 40;
 
 /// Classes of an old and of a new tree that belong together.
 pub(super) struct Matching {
@@ -159,8 +159,8 @@ pub(super) fn words([before, after]: [&SidePort; 2], matching: &Matching) -> Vec
             lines.push(format!("`{}` is new: {}", matching.paths[1][index], described(queue)));
         }
     }
-    let more = lines.len().saturating_sub(MOST);
-    lines.truncate(MOST);
+    let more = lines.len().saturating_sub(MOST_LINES);
+    lines.truncate(MOST_LINES);
     if more > 0 {
         lines.push(format!("and {more} more"));
     }

@@ -20,10 +20,10 @@ pub(super) fn is_equal(one: &Value, other: &Value) -> bool {
 
 /// Returns a value in at most one short line.
 pub(super) fn shown(value: &Value) -> String {
-    const LONGEST: usize = 60;
+    const LONGEST_TEXT: usize = 60;
     let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= LONGEST_TEXT {
         return text;
     }
-    text.chars().take(LONGEST).collect::<String>() + "…"
+    text.chars().take(LONGEST_TEXT).collect::<String>() + "…"
 }

@@ -395,22 +395,22 @@ impl FlowRecord {
         }
     }
 
-    /// Counts the buffered packets, at most `MOST`.
+    /// Counts the buffered packets, at most `COUNT`.
     #[inline(always)]
-    fn count_packets<const MOST: usize>(&mut self) {
-        let count = self.pending.all().len().min(MOST);
+    fn count_packets<const COUNT: usize>(&mut self) {
+        let count = self.pending.all().len().min(COUNT);
         if count == 0 {
             return;
         }
-        let (mut now, mut owd, mut waited, mut sequence) = ([0; MOST], [0; MOST], [0; MOST], [0; MOST]);
-        for (index, packet) in self.pending.all().iter().enumerate().take(MOST) {
+        let (mut now, mut owd, mut waited, mut sequence) = ([0; COUNT], [0; COUNT], [0; COUNT], [0; COUNT]);
+        for (index, packet) in self.pending.all().iter().enumerate().take(COUNT) {
             (now[index], owd[index]) = (packet.now, packet.owd());
             (waited[index], sequence[index]) = (packet.waited, packet.sequence);
         }
         let (now, owd) = (&now[..count], &owd[..count]);
         let (waited, sequence) = (&waited[..count], &sequence[..count]);
         let propagation = self.propagation.as_picos();
-        let mut rest = [0; MOST];
+        let mut rest = [0; COUNT];
         let rest = &mut rest[..count];
         let delays = &mut self.delays;
         delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
@@ -435,7 +435,7 @@ impl FlowRecord {
         see(&mut self.interval, &mut self.watched, unseen, &latest);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
-        let mut gaps = [0; MOST];
+        let mut gaps = [0; COUNT];
         let gaps = &mut gaps[..count];
         let mut before = delays.last.map_or(now[0], |last| last.now);
         for (gap, &now) in gaps.iter_mut().zip(now) {

@@ -14,7 +14,7 @@ use crate::Channels;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Longest pause between samples of a recording.
-const LONGEST: f64 = 5.0;
+const LONGEST_PAUSE_S: f64 = 5.0;
 
 /// Passes a stream on until it ends or the view is left. `is_paced` shows a recording at the pace at which it
 /// was made.
@@ -44,7 +44,7 @@ pub fn relay(
                     recorder.sample(&sample)?;
                 }
                 if is_paced {
-                    thread::sleep(Duration::from_secs_f64(sample.interval_s.clamp(0.0, LONGEST)));
+                    thread::sleep(Duration::from_secs_f64(sample.interval_s.clamp(0.0, LONGEST_PAUSE_S)));
                 }
                 // A recording is read as fast as the view takes it.
                 while !channels.send((*sample).clone())

@@ -34,10 +34,10 @@ const EVENTS: [&str; 2] = ["qdisc_enqueue", "qdisc_dequeue"];
 const BY_TRANSMIT_QUEUE: [&str; 3] = ["mq", "mqprio", "cake_mq"];
 
 /// Packets that wait at most; beyond, the oldest addresses are forgotten.
-const MOST: usize = 1 << 18;
+const MOST_WAITING: usize = 1 << 18;
 
 /// Delays of an interval that are kept for an interface.
-const KEPT: usize = 1 << 20;
+const KEPT_DELAYS: usize = 1 << 20;
 
 /// Pause of the reader when there is nothing to read.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -269,7 +269,7 @@ impl Pairs {
         let handle = field("handle").and_then(hexadecimal).and_then(|handle| u32::try_from(handle).ok());
         let (Some(time), Some(root), Some(address)) = (time, interface.zip(handle), address) else { return };
         if event.starts_with("enqueue") {
-            if self.0.len() >= MOST {
+            if self.0.len() >= MOST_WAITING {
                 self.0.clear();
             }
             self.0.insert((root, address), time);
@@ -277,7 +277,7 @@ impl Pairs {
             && let Some(since) = self.0.remove(&(root, address))
         {
             let all = delays.by_root.entry(root).or_default();
-            if all.len() < KEPT {
+            if all.len() < KEPT_DELAYS {
                 all.push((time - since).max(0.0));
             }
         }

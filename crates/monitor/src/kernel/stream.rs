@@ -19,7 +19,7 @@ pub(super) const SCHEMA: u32 = 1;
 const WAITING: usize = 64;
 
 /// Longest line, in bytes: a sample of ten thousand queues has about five million.
-const LONGEST: u64 = 64 << 20;
+const LONGEST_LINE_BYTES: u64 = 64 << 20;
 
 /// Head of a stream, repeated when devices or queues change, and each second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -199,7 +199,7 @@ fn read(input: impl Read, sender: &SyncSender<Result<Line, KernelError>>) {
     loop {
         let mut line = Vec::new();
         number += 1;
-        match (&mut input).take(LONGEST).read_until(b'\n', &mut line) {
+        match (&mut input).take(LONGEST_LINE_BYTES).read_until(b'\n', &mut line) {
             Ok(0) => return,
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}

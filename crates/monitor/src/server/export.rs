@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use super::answer::{LONG, shared};
 
 /// Time for which a long text is not made again for a newer sample.
-const KEPT: Duration = Duration::from_secs(2);
+const KEPT_TIME: Duration = Duration::from_secs(2);
 
 /// An export, with the text of the latest sample that was read.
 pub(super) struct Export {
@@ -36,7 +36,7 @@ impl Export {
         let mut latest = self.latest.lock().await;
         if let Some(made) = &*latest {
             let is_same = made.sample.as_ref().map(Arc::as_ptr) == sample.as_ref().map(Arc::as_ptr);
-            if is_same || (made.text.len() >= LONG && made.at.elapsed() < KEPT) {
+            if is_same || (made.text.len() >= LONG && made.at.elapsed() < KEPT_TIME) {
                 return Some(made.text.clone());
             }
         }

@@ -7,7 +7,7 @@ use lockgate_measure::monitor::{EventSample, PortSample, Sample};
 use lockgate_measure::recording::EventKind;
 
 /// Samples kept as they were, and points of the whole run.
-const KEPT: usize = 1024;
+const KEPT_SAMPLES: usize = 1024;
 
 /// Time in seconds for which the effect of a change is shown, and over which the delay before it is a mean.
 const SHOWN_S: f64 = 10.0;
@@ -57,10 +57,10 @@ impl Past {
     /// Adds a sample.
     pub(crate) fn push(&mut self, point: Point) {
         self.recent.push_back(point);
-        if self.recent.len() > KEPT {
+        if self.recent.len() > KEPT_SAMPLES {
             self.recent.pop_front();
         }
-        if self.whole.len() == KEPT && self.filled == self.per {
+        if self.whole.len() == KEPT_SAMPLES && self.filled == self.per {
             self.whole =
                 self.whole.chunks(2).filter_map(|pair| pair.iter().copied().reduce(Point::joined)).collect();
             (self.per, self.filled) = (2 * self.per, 2 * self.per);
@@ -78,8 +78,8 @@ impl Past {
 
     /// Returns the points from `start_s` on: as they were, if they are kept.
     pub(crate) fn since(&self, start_s: f64) -> impl Iterator<Item = &Point> {
-        let is_kept =
-            self.recent.front().is_some_and(|first| first.at_s <= start_s) || self.recent.len() < KEPT;
+        let is_kept = self.recent.front().is_some_and(|first| first.at_s <= start_s)
+            || self.recent.len() < KEPT_SAMPLES;
         let (recent, whole) = if is_kept { (Some(&self.recent), None) } else { (None, Some(&self.whole)) };
         let all = recent.into_iter().flatten().chain(whole.into_iter().flatten());
         all.filter(move |point| point.at_s >= start_s)
@@ -171,7 +171,7 @@ mod tests {
             let delay = if number == 1_234 { 9.0 } else { 0.001 };
             past.push(Point::new(f64::from(number), f64::from(number % 7), Some(delay)));
         }
-        assert!(past.whole.len() <= KEPT && past.recent.len() == KEPT);
+        assert!(past.whole.len() <= KEPT_SAMPLES && past.recent.len() == KEPT_SAMPLES);
         let whole: Vec<&Point> = past.since(0.0).collect();
         let most = whole.iter().filter_map(|point| point.delay).map(|delay| delay[1]).fold(0.0, f64::max);
         assert!((most - 9.0).abs() < 1e-9, "the only long delay, long ago: {most}");

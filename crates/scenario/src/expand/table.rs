@@ -64,12 +64,12 @@ pub(crate) struct Remarks {
 
 impl Remarks {
     /// Limit on the reasons that are kept.
-    const MOST: usize = 8;
+    const MOST_REASONS: usize = 8;
 
     /// Adds a row at `line`, with its circuit in words.
     fn add(&mut self, line: usize, of: &str, why: impl FnOnce() -> String) {
         self.count += 1;
-        if self.reasons.len() < Self::MOST {
+        if self.reasons.len() < Self::MOST_REASONS {
             self.reasons.push(format!("line {line}{of}: {}", why()));
         }
     }
@@ -78,7 +78,7 @@ impl Remarks {
     fn extend(&mut self, others: Self) {
         self.count += others.count;
         self.reasons.extend(others.reasons);
-        self.reasons.truncate(Self::MOST);
+        self.reasons.truncate(Self::MOST_REASONS);
     }
 
     /// Returns the reasons in one line.

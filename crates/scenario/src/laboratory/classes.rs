@@ -16,8 +16,8 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 
 /// Lengths of the frames of flows.
-const SHORTEST: u32 = 64;
-const LONGEST: u32 = 1514;
+const SHORTEST_FRAME: u32 = 64;
+const LONGEST_FRAME: u32 = 1514;
 
 /// Port of flows that no rule names: discard, as that of flows without one.
 const DISCARD: u16 = 9;
@@ -51,7 +51,7 @@ impl Sample {
             destination_port: DISCARD,
             flow_label: 0,
         };
-        Self { fields, dscp, length: if is_tcp { LONGEST } else { 200 } }
+        Self { fields, dscp, length: if is_tcp { LONGEST_FRAME } else { 200 } }
     }
 
     pub(super) fn is_tcp(&self) -> bool {
@@ -207,8 +207,8 @@ fn both(one: &Rule, other: &Rule) -> Option<Rule> {
 /// # Errors
 /// The condition that no flow of a scenario meets, in words.
 pub(super) fn sample(rule: &Rule, ends: [IpAddr; 2]) -> Result<Sample, String> {
-    let lengths = rule.length.clone().unwrap_or(SHORTEST..=LONGEST);
-    let holds_full = lengths.contains(&LONGEST);
+    let lengths = rule.length.clone().unwrap_or(SHORTEST_FRAME..=LONGEST_FRAME);
+    let holds_full = lengths.contains(&LONGEST_FRAME);
     let is_tcp = match rule.protocol {
         None => holds_full,
         Some(TCP) => true,
@@ -224,7 +224,7 @@ pub(super) fn sample(rule: &Rule, ends: [IpAddr; 2]) -> Result<Sample, String> {
     if rule.flows.is_some() {
         return Err("a mark".to_owned());
     }
-    if *lengths.end() < SHORTEST || *lengths.start() > LONGEST {
+    if *lengths.end() < SHORTEST_FRAME || *lengths.start() > LONGEST_FRAME {
         return Err(format!("frames of {} to {} bytes", lengths.start(), lengths.end()));
     }
     let mut sample = Sample::new(ends, is_tcp, 0);
@@ -238,8 +238,8 @@ pub(super) fn sample(rule: &Rule, ends: [IpAddr; 2]) -> Result<Sample, String> {
     *flow_label = rule.flow_label.unwrap_or(0);
     sample.dscp = rule.dscp.as_ref().and_then(|codes| codes.first().copied()).unwrap_or(0);
     if !is_tcp {
-        let most = LONGEST.min(*lengths.end());
-        sample.length = sample.length.clamp(SHORTEST.max(*lengths.start()), most);
+        let most = LONGEST_FRAME.min(*lengths.end());
+        sample.length = sample.length.clamp(SHORTEST_FRAME.max(*lengths.start()), most);
     }
     Ok(sample)
 }

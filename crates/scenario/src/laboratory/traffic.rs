@@ -20,7 +20,7 @@ const MOST_ACTIVE: usize = 40;
 pub(super) const PAYLOAD: u64 = 1448;
 
 /// Share of a guarantee that a transfer must get: the rest is what TCP needs to find it.
-const KEPT: f64 = 0.7;
+const KEPT_SHARE: f64 = 0.7;
 
 /// Field of a packet's header.
 type Number = fn(&Sample) -> u32;
@@ -244,7 +244,7 @@ impl Traffic {
         if !promised.iter().all(is_kept) || all > way.pace.rate.unwrap_or(way.line).as_bits() {
             return;
         }
-        let goodput = rate.as_bits() as f64 * way.efficiency() * KEPT;
+        let goodput = rate.as_bits() as f64 * way.efficiency() * KEPT_SHARE;
         let goodput = Rate::from_bits(goodput as u64 / 1000 * 1000);
         if goodput.is_zero() {
             return;
