@@ -137,6 +137,20 @@ pub struct OverMembers {
 }
 
 impl Metric {
+    /// A metric of a single value, without a better direction, a source and series; parts of a run have it.
+    pub(crate) const DEFAULT: Self = Self {
+        name: "",
+        unit: Unit::Number,
+        better: None,
+        source: "",
+        definition: "",
+        read: Read::Run(Of::Count(|_| 0)),
+        series: &[],
+        values: None,
+        over_members: None,
+        parts: true,
+    };
+
     /// Returns the kind of object that it describes.
     pub fn about(&self) -> SubjectKind {
         self.read.about()
@@ -207,13 +221,10 @@ const ADDED: [Metric; 1] = [Metric {
     name: "added_by_a_test",
     unit: Unit::Packets,
     better: Some(Better::Higher),
-    source: "",
     definition: "packets received, by another name",
     read: Read::Flow(Of::Count(|flow| flow.received_packets)),
-    series: &[],
-    values: None,
     over_members: Some(OverMembers { rank: u8::MAX, statistics: &[] }),
-    parts: true,
+    ..Metric::DEFAULT
 }];
 #[cfg(not(test))]
 const ADDED: [Metric; 0] = [];

@@ -23,7 +23,7 @@ pub(super) const FLOWS: [Metric; 36] = [
         ],
         values: Some(Values::Flow(|flow| Some(&flow.delays().owd))),
         over_members: Some(OverMembers { rank: 0, statistics: &[P99, Max, P50, Mean] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "owd.bound",
@@ -33,10 +33,9 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "bound on the one-way delay that `lockgate prove` derives: it holds for all traffic within the \
              envelopes, whatever the run; none for TCP, and where no theorem is known",
         read: Read::Flow(Of::Value(|flow| seen(flow.owd_bound_s))),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 8, statistics: &[] }),
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "queueing",
@@ -45,10 +44,9 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 7679",
         definition: "the part of the one-way delay spent waiting in queues",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.queueing_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().queueing))),
         over_members: Some(OverMembers { rank: 1, statistics: &[P99] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "serialisation",
@@ -57,22 +55,16 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 7679",
         definition: "the part of the one-way delay spent being put on links and served by routers",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.serialisation_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().serialisation))),
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "propagation",
         unit: Unit::Seconds,
-        better: None,
         source: "RFC 7679",
         definition: "the part of the one-way delay spent propagating, mean",
         read: Read::Flow(Of::Value(|flow| seen(flow.propagation_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "ipdv",
@@ -83,22 +75,16 @@ pub(super) const FLOWS: [Metric; 36] = [
              after the other and received one after the other; a pair broken by loss or \
              reordering is undefined and left out",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.ipdv_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().ipdv))),
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "ipdv_signed_mean",
         unit: Unit::Seconds,
-        better: None,
         source: "RFC 3393",
         definition: "mean delay variation with its sign",
         read: Read::Flow(Of::Value(|flow| seen(flow.ipdv_signed_mean_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "pdv",
@@ -107,10 +93,7 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 5481",
         definition: "delay above the smallest one-way delay of the flow",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.pdv_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "jitter_rfc3550",
@@ -120,34 +103,26 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "interarrival jitter after the last packet received: the difference of transit times, \
              smoothed by 1/16",
         read: Read::Flow(Of::Value(|flow| seen(flow.jitter_rfc3550_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "iat",
         unit: Unit::Seconds,
         better: Some(Lower),
-        source: "",
         definition: "inter-arrival time: between the last bits of two packets at the receiver",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.iat_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.delays().iat))),
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "throughput",
         unit: Unit::BitsPerSecond,
         better: Some(Higher),
-        source: "",
         definition: "frame bits received during the window, whenever they were sent, a second",
         read: Read::Flow(Of::Value(|flow| seen(flow.throughput_bps))),
         series: &[Series::flow("throughput", Fold::Rate, |flow| bits(flow, |series| &series.received_bytes))],
-        values: None,
         over_members: Some(OverMembers { rank: 3, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "goodput",
@@ -157,10 +132,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "payload bits that arrived during the window a second: without headers, each byte \
              when it arrives first, in order or not; so never more than the throughput",
         read: Read::Flow(Of::Value(|flow| seen(flow.goodput_bps))),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 4, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "loss",
@@ -169,10 +142,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 7680",
         definition: "packets lost of those sent in the window",
         read: Read::Flow(Of::Value(|flow| seen(flow.loss_ratio))),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 2, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "reordered",
@@ -181,48 +152,36 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 4737 section 4.1",
         definition: "packets received after one that was sent later, of all received",
         read: Read::Flow(Of::Value(|flow| seen(flow.reordered_ratio))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "fct",
         unit: Unit::Seconds,
         better: Some(Lower),
-        source: "",
         definition: "flow completion time: from its start until all it had was delivered",
         read: Read::Flow(Of::Value(|flow| {
             (flow.tcp.is_some() || flow.fct_s.is_some()).then_some(Reading(flow.fct_s))
         })),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 7, statistics: &[] }),
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "file_bytes",
         unit: Unit::Bytes,
-        better: None,
-        source: "",
         definition: "size of the file it carries, without headers",
         read: Read::Flow(Of::Value(|flow| number(flow.file.as_ref()?.bytes))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "ps_fct",
         unit: Unit::Seconds,
-        better: None,
         source: PROCESSOR_SHARING,
         definition: PS_FCT,
         read: Read::Flow(Of::Value(|flow| seen(flow.file.as_ref()?.ps_fct_s))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "slowdown",
@@ -231,10 +190,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: PROCESSOR_SHARING,
         definition: SLOWDOWN,
         read: Read::Flow(Of::Value(|flow| seen(flow.file.as_ref()?.slowdown))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "rtt",
@@ -244,10 +201,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "round-trip time of an echo: from when a request is sent until its answer is there; \
              what is not answered is not in it",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.echo.as_ref()?.rtt_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.requests.as_ref()?.times))),
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "rtt_loss",
@@ -256,35 +211,25 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 6673",
         definition: "requests of an echo that were lost, or whose answers were, of those sent in the window",
         read: Read::Flow(Of::Value(|flow| seen(flow.echo.as_ref()?.rtt_loss_ratio))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "answer_gap",
         unit: Unit::Seconds,
         better: Some(Lower),
-        source: "",
         definition: "time between two answers of an echo",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.echo.as_ref()?.answer_gap_s))),
-        series: &[],
         values: Some(Values::Flow(|flow| Some(&flow.requests.as_ref()?.gaps))),
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "page_load",
         unit: Unit::Seconds,
         better: Some(Lower),
-        source: "",
         definition: "from the first request of a page until its last object is there, requests sent in \
              the window",
         read: Read::Flow(Of::Distribution(|flow| Some(&flow.pages.as_ref()?.load_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "r_factor",
@@ -294,10 +239,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "rating of a call by the E-model, from 0 to 93.2: from the delay between mouth and \
              ear and from what is lost or late, at the fixed playout delay that is best",
         read: Read::Flow(Of::Value(|flow| seen(flow.voice.as_ref()?.r_factor))),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 5, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "mos",
@@ -306,10 +249,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "ITU-T G.107 annex B",
         definition: "mean opinion score of that rating, from 1 to 4.5",
         read: Read::Flow(Of::Value(|flow| seen(flow.voice.as_ref()?.mos))),
-        series: &[],
-        values: None,
         over_members: Some(OverMembers { rank: 6, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "retransmissions",
@@ -321,9 +262,8 @@ pub(super) const FLOWS: [Metric; 36] = [
         series: &[Series::flow("retransmissions", Fold::Growth, |flow| {
             tcp(flow, |sample| sample.retransmissions)
         })],
-        values: None,
         over_members: Some(OverMembers { rank: 8, statistics: &[] }),
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "timeouts",
@@ -333,14 +273,11 @@ pub(super) const FLOWS: [Metric; 36] = [
         definition: "times the TCP sender's retransmission timer expired in the window",
         read: Read::Flow(Of::Value(|flow| number(flow.tcp.as_ref()?.timeouts))),
         series: &[Series::flow("timeouts", Fold::Growth, |flow| tcp(flow, |sample| sample.timeouts))],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "cwnd_mean",
         unit: Unit::Bytes,
-        better: None,
         source: "RFC 5681",
         definition: "mean congestion window of the samples in the window, payload",
         read: Read::Flow(Of::Value(|flow| seen(flow.tcp.as_ref()?.cwnd_mean_bytes))),
@@ -348,33 +285,23 @@ pub(super) const FLOWS: [Metric; 36] = [
             Series::flow("cwnd", Fold::Mean, |flow| tcp(flow, |sample| sample.cwnd.0)),
             Series::flow("in_flight", Fold::Mean, |flow| tcp(flow, |sample| sample.in_flight.0)),
         ],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "cwnd_min",
         unit: Unit::Bytes,
-        better: None,
         source: "RFC 5681",
         definition: "smallest congestion window of the samples in the window, payload",
         read: Read::Flow(Of::Value(|flow| seen(flow.tcp.as_ref()?.cwnd_min_bytes))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "cwnd_max",
         unit: Unit::Bytes,
-        better: None,
         source: "RFC 5681",
         definition: "largest congestion window of the samples in the window, payload",
         read: Read::Flow(Of::Value(|flow| seen(flow.tcp.as_ref()?.cwnd_max_bytes))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "rtt_mean",
@@ -383,58 +310,38 @@ pub(super) const FLOWS: [Metric; 36] = [
         source: "RFC 6298",
         definition: "mean of the TCP sender's smoothed round-trip time",
         read: Read::Flow(Of::Value(|flow| seen(flow.tcp.as_ref()?.rtt_mean_s))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "sent_packets",
         unit: Unit::Packets,
-        better: None,
-        source: "",
         definition: "packets the source sent in the window",
         read: Read::Flow(Of::Count(|flow| flow.sent_packets)),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "sent_bytes",
         unit: Unit::Bytes,
-        better: None,
-        source: "",
         definition: "frame bytes the source sent in the window",
         read: Read::Flow(Of::Count(|flow| flow.sent_bytes)),
         series: &[Series::flow("offered", Fold::Rate, |flow| bits(flow, |series| &series.offered_bytes))],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "received_packets",
         unit: Unit::Packets,
         better: Some(Higher),
-        source: "",
         definition: "packets received of those sent in the window",
         read: Read::Flow(Of::Count(|flow| flow.received_packets)),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "received_bytes",
         unit: Unit::Bytes,
         better: Some(Higher),
-        source: "",
         definition: "frame bytes received of those sent in the window",
         read: Read::Flow(Of::Count(|flow| flow.received_bytes)),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "lost_packets",
@@ -446,20 +353,13 @@ pub(super) const FLOWS: [Metric; 36] = [
         series: &[Series::flow("lost_packets", Fold::Sum, |flow| {
             of(flow, counts(&flow.series().lost_packets))
         })],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "inside_packets",
         unit: Unit::Packets,
-        better: None,
-        source: "",
         definition: "packets sent in the window that were in the network at the end",
         read: Read::Flow(Of::Count(|flow| flow.inside_packets)),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
 ];

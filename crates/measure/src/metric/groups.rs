@@ -22,10 +22,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         definition: "how evenly all flows share throughput: (sum x)^2 / (n sum x^2), from 1/n to 1; most \
              meaningful for flows with equal demand, as those of a group",
         read: Read::Run(Of::Value(|run| seen(run.jain_index))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "jain_index",
@@ -35,70 +32,50 @@ pub(super) const GROUPS: [Metric; 8] = [
         definition: "how evenly the flows of the group share throughput: (sum x)^2 / (n sum x^2), from \
              1/n to 1",
         read: Read::Group(Of::Value(|group| seen(group.jain_index))),
-        series: &[],
-        values: None,
-        over_members: None,
-        parts: true,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "files",
         unit: Unit::Number,
-        better: None,
-        source: "",
         definition: "files of the group, or of the class of sizes, that start in the window",
         read: Read::Files(Of::Count(|files| files.files)),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "completed",
         unit: Unit::Number,
         better: Some(Higher),
-        source: "",
         definition: "those of them that were delivered whole",
         read: Read::Files(Of::Count(|files| files.completed)),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "mean_bytes",
         unit: Unit::Bytes,
-        better: None,
-        source: "",
         definition: "their mean size, without headers",
         read: Read::Files(Of::Value(|files| seen(files.any()?.mean_bytes))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "fct",
         unit: Unit::Seconds,
         better: Some(Lower),
-        source: "",
         definition: "their flow completion times: from the start of each until all of it was delivered",
         read: Read::Files(Of::Distribution(|files| Some(&files.any()?.fct_s))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "ps_fct",
         unit: Unit::Seconds,
-        better: None,
         source: PROCESSOR_SHARING,
         definition: PS_FCT,
         read: Read::Files(Of::Distribution(|files| Some(&files.any()?.ps_fct_s))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
     Metric {
         name: "slowdown",
@@ -107,9 +84,7 @@ pub(super) const GROUPS: [Metric; 8] = [
         source: PROCESSOR_SHARING,
         definition: SLOWDOWN,
         read: Read::Files(Of::Distribution(|files| Some(&files.any()?.slowdown))),
-        series: &[],
-        values: None,
-        over_members: None,
         parts: false,
+        ..Metric::DEFAULT
     },
 ];
