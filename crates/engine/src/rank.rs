@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Child, Context, Dequeue, Discipline, DropReason, Invalid, NoShare, check_limit,
+    About, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, NoShare, check_limit,
 };
 use crate::explanation::{Explanation, Foresight, why};
 use crate::packet::{Header, Packet};
@@ -21,7 +21,7 @@ use crate::units::{Limit, Packets};
 
 /// Order of packets.
 pub trait Rank: Send + 'static {
-    /// Facts about the discipline.
+    /// Facts about the discipline, besides those of all that serve by rank.
     const ABOUT: About;
     /// Returns the rank of an arriving packet; the smallest is served first.
     fn rank(packet: &Header) -> u64;
@@ -53,7 +53,21 @@ pub struct Ranked<R> {
 }
 
 impl<R: Rank> Discipline for Ranked<R> {
-    const ABOUT: About = About { example: "limit = \"1000p\"\noverflow = \"push-out\"\n", ..R::ABOUT };
+    const ABOUT: About = About {
+        guarantees: &[
+            Guarantee::new(
+                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
+                &["mean-wait"],
+            ),
+            Guarantee::new(
+                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
+                &["rank-order"],
+            ),
+        ],
+        example: "limit = \"1000p\"\noverflow = \"push-out\"\n",
+        reads_source: true,
+        ..R::ABOUT
+    };
     type Config = Config;
     type Share = NoShare;
 

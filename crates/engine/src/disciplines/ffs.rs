@@ -2,7 +2,7 @@
 //!
 //! Rank: minus the hops done. All packets of one distance tie, and ties are served in arrival order.
 
-use crate::discipline::{About, Guarantee};
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -17,18 +17,6 @@ impl Rank for FarthestFromSource {
         name: "ffs",
         summary: "farthest from its source first, by the hops it has done",
         source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
-        guarantees: &[
-            Guarantee::new(
-                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-                &["mean-wait"],
-            ),
-            Guarantee::new(
-                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
-                &["rank-order"],
-            ),
-        ],
-        reorders: false,
-        reads_source: true,
         ..About::DEFAULT
     };
 

@@ -3,7 +3,7 @@
 //! Rank: the arrival here minus the waiting carried in from earlier queues. It orders as LIS does
 //! without needing clocks that agree: each router adds up its own waiting only.
 
-use crate::discipline::{About, Guarantee};
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -18,18 +18,7 @@ impl Rank for LongestInBuffers {
         name: "lisb",
         summary: "longest waiting in the queues of its path first",
         source: "the CAQT policies compared on a Linux 2.6.7 kernel; see papers/caqt",
-        guarantees: &[
-            Guarantee::new(
-                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-                &["mean-wait"],
-            ),
-            Guarantee::new(
-                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
-                &["rank-order"],
-            ),
-        ],
         reorders: true,
-        reads_source: true,
         ..About::DEFAULT
     };
 

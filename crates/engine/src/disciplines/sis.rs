@@ -6,7 +6,7 @@
 //! In the adversarial queueing model it is universally stable (Andrews et al.), which is a statement on
 //! networks; no oracle holds it here.
 
-use crate::discipline::{About, Guarantee};
+use crate::discipline::About;
 use crate::packet::Header;
 use crate::rank::{Rank, Ranked};
 
@@ -21,18 +21,7 @@ impl Rank for ShortestInSystem {
         name: "sis",
         summary: "shortest in system first, by the time stamp of the source",
         source: "Andrews et al., Universal-stability results for greedy contention-resolution protocols, JACM 48 (2001)",
-        guarantees: &[
-            Guarantee::new(
-                "conservation law: with equal sizes and no loss, the mean sojourn of FIFO on the same arrivals",
-                &["mean-wait"],
-            ),
-            Guarantee::new(
-                "the packet that leaves has the least rank of all that wait, ties to the earlier arrival; a full buffer gives up the greatest",
-                &["rank-order"],
-            ),
-        ],
         reorders: true,
-        reads_source: true,
         ..About::DEFAULT
     };
 
