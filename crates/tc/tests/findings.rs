@@ -143,6 +143,20 @@ fn what_cannot_be_meant_is_said() {
             1,
             "ARP included",
         ),
+        (
+            "class htb 1:10 parent 1: prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)\n lended: 1 borrowed: 0 giants: 5\n".to_owned(),
+            Warning,
+            "kernel-effect",
+            3,
+            "longer than its `mtu`",
+        ),
+    ]);
+}
+
+#[test]
+fn a_text_without_commands_is_an_error() {
+    use Severity::Error;
+    each(&[
         (String::new(), Error, "nothing-read", 1, "it is empty"),
         ("t\0c\0 \0q\0d\0i\0s\0c\0".to_owned(), Error, "nothing-read", 1, "UTF-16"),
         ("[{\"kind\":\"htb\"}]".to_owned(), Error, "nothing-read", 1, "JSON"),
@@ -155,13 +169,6 @@ fn what_cannot_be_meant_is_said() {
             "RouterOS",
         ),
         ("class-map match-any VOICE\n match dscp ef\npolicy-map WAN\n class VOICE\n  priority 500\n".to_owned(), Error, "nothing-read", 1, "IOS"),
-        (
-            "class htb 1:10 parent 1: prio 0 rate 1Mbit ceil 1Mbit burst 1600b cburst 1600b\n Sent 9 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)\n lended: 1 borrowed: 0 giants: 5\n".to_owned(),
-            Warning,
-            "kernel-effect",
-            3,
-            "longer than its `mtu`",
-        ),
         ("\u{1}\u{fffd}\u{fffd}\u{2}\u{3}x".to_owned(), Error, "nothing-read", 1, "binary"),
     ]);
 }

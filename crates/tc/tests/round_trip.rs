@@ -135,37 +135,41 @@ impl Maker {
             } else if self.random.below(8) > 0 {
                 self.leaf(&id);
             }
-            let is_rest = index + 1 == count;
-            let is_last_of_all = is_rest && ["drr", "qfq"].contains(&kind);
-            if is_last_of_all {
-                let _ = writeln!(
-                    self.text,
-                    "filter add dev eth0 parent {own:x}: protocol all prio 60000 u32 match u32 0 0 at 0 flowid {id}"
-                );
-            }
-            let filters = (1 + self.random.below(2)).saturating_sub(u32::from(is_rest));
-            // A class has one meter: filters share it by its number.
-            let is_metered = !is_rest && self.random.below(5) == 0;
-            let meter = if is_metered { self.pick(METERS).to_owned() } else { String::new() };
-            self.meters += u32::from(is_metered);
-            let meter = if is_metered && (filters > 1 || self.random.below(2) == 0) {
-                format!("{meter} index {}", self.meters)
-            } else {
-                meter
-            };
-            for _ in 0..filters {
-                let rank = 1 + self.random.below(30);
-                let matched = self.pick(MATCHES);
-                // The kernel has one kind of filter at a preference, and no condition of `flower` twice.
-                let rank = 400 * rank + self.text.lines().count() as u32 % 400;
-                let is_flower = matched.starts_with("flower");
-                // `flower` takes a meter as an action only.
-                let action = if is_flower && is_metered { " action" } else { "" };
-                let _ = writeln!(
-                    self.text,
-                    "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{action}{meter} flowid {id}"
-                );
-            }
+            self.filters(own, &id, index + 1 == count, kind);
+        }
+    }
+
+    /// Adds the filters of a class or band; the last of a discipline may take all that is left.
+    fn filters(&mut self, own: u16, id: &str, is_rest: bool, kind: &str) {
+        let is_last_of_all = is_rest && ["drr", "qfq"].contains(&kind);
+        if is_last_of_all {
+            let _ = writeln!(
+                self.text,
+                "filter add dev eth0 parent {own:x}: protocol all prio 60000 u32 match u32 0 0 at 0 flowid {id}"
+            );
+        }
+        let filters = (1 + self.random.below(2)).saturating_sub(u32::from(is_rest));
+        // A class has one meter: filters share it by its number.
+        let is_metered = !is_rest && self.random.below(5) == 0;
+        let meter = if is_metered { self.pick(METERS).to_owned() } else { String::new() };
+        self.meters += u32::from(is_metered);
+        let meter = if is_metered && (filters > 1 || self.random.below(2) == 0) {
+            format!("{meter} index {}", self.meters)
+        } else {
+            meter
+        };
+        for _ in 0..filters {
+            let rank = 1 + self.random.below(30);
+            let matched = self.pick(MATCHES);
+            // The kernel has one kind of filter at a preference, and no condition of `flower` twice.
+            let rank = 400 * rank + self.text.lines().count() as u32 % 400;
+            let is_flower = matched.starts_with("flower");
+            // `flower` takes a meter as an action only.
+            let action = if is_flower && is_metered { " action" } else { "" };
+            let _ = writeln!(
+                self.text,
+                "filter add dev eth0 parent {own:x}: protocol ip prio {rank} {matched}{action}{meter} flowid {id}"
+            );
         }
     }
 }

@@ -401,7 +401,13 @@ fn every_fault_has_its_fix() {
         let has = |finding: &&lint::Finding| finding.rule == rule && finding.help.contains(help);
         assert!(found.iter().any(has), "{lines}: {found:?}");
     }
-    // What the kernel takes and Lockgate does not is no fault.
+}
+
+/// What the kernel takes and Lockgate does not is no fault.
+#[test]
+fn what_only_lockgate_refuses_is_no_fault() {
+    let root = "tc qdisc add dev eth0 root handle 1: htb default 10\n";
+    let class = "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit\n";
     for taken in [
         "prio priomap 0 0 0",
         "sfq redflowlimit 100000 min 8000 max 60000 probability 0.20 ecn headdrop",

@@ -185,12 +185,15 @@ fn delays_before_and_after_a_change_are_distributions_of_their_own() {
     let document = serde_json::to_value(&run).expect("the data");
     assert_eq!(document["flows"][0]["phases"][1]["packets"], 48);
     assert!(document["flows"][1].get("phases").is_none());
-    // Of all seeds of a variant: twice the packets.
+    assert_eq!(packets_of_two_seeds(&recording), [80, 96], "of all seeds of a variant: twice the packets");
+}
+
+/// Returns the packets of `call` in each phase, of a variant of which two seeds are `recording`.
+fn packets_of_two_seeds(recording: &crate::recording::Recording) -> Vec<u64> {
     let shown = Shown { flows: vec!["call".into()], ports: Vec::new() };
     let mut variant = VariantRun::default();
-    variant.add("swap", &recording, &shown, true);
-    variant.add("swap", &recording, &shown, false);
+    variant.add("swap", recording, &shown, true);
+    variant.add("swap", recording, &shown, false);
     let both = variant.finish().expect("a run");
-    let packets: Vec<u64> = both.flows[0].phases.iter().map(|phase| phase.packets).collect();
-    assert_eq!(packets, [80, 96]);
+    both.flows[0].phases.iter().map(|phase| phase.packets).collect()
 }

@@ -91,14 +91,7 @@ fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
     }
     assert_eq!(moved[0], None, "new parameters move no packet");
     assert!(moved[1] > Some(0) && moved[3] > Some(0), "a new tree takes the waiting packets over: {moved:?}");
-    let mut now = Instant::ZERO + Duration::from_millis(6);
-    loop {
-        match port.poll(now, &headers) {
-            Poll::Transmit(packet) => received.push((packet.flow.0, packet.sequence)),
-            Poll::WaitUntil(time) => now = time,
-            Poll::Idle => break,
-        }
-    }
+    drain(&mut port, &headers, &mut received);
     assert!(port.is_empty());
     let mut seen = received.clone();
     seen.sort_unstable();
@@ -113,6 +106,18 @@ fn no_packet_is_lost_but_those_a_smaller_limit_forces_out() {
     port.flush(&mut held);
     assert!(held.is_empty());
     port.each_node(&mut |node| assert!(node.is_empty(), "{} has lost a packet", node.name()));
+}
+
+/// Sends all packets that wait, from 6 ms on.
+fn drain(port: &mut Port, headers: &Table<'_>, received: &mut Vec<(u32, u32)>) {
+    let mut now = Instant::ZERO + Duration::from_millis(6);
+    loop {
+        match port.poll(now, headers) {
+            Poll::Transmit(packet) => received.push((packet.flow.0, packet.sequence)),
+            Poll::WaitUntil(time) => now = time,
+            Poll::Idle => break,
+        }
+    }
 }
 
 fn received_of(received: &[(u32, u32)], flow: u32) -> usize {
