@@ -1,9 +1,11 @@
 //! Controller: a law within its bounds.
 
-use lockgate_engine::units::{Bytes, Instant, Rate};
+use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use crate::bounds::Bounds;
 use crate::laws::{Law, Parameters, Step};
+use crate::outage::LineState;
+use crate::ratio::Ratio;
 use crate::reason::{Reason, Why};
 use crate::sample::Sample;
 use crate::signals::{LEAST_SPAN, Signals};
@@ -15,12 +17,17 @@ const LEAST_PACKETS: u64 = 4;
 /// Length of a full packet.
 const PACKET: Bytes = Bytes(1514);
 
+/// Delay above the baseline up to which a rate that is used is safe, and the part of it that is used.
+const SAFE_DELAY: Duration = Duration::from_millis(15);
+const USED: Ratio = Ratio::milli(800);
+
 /// Controller of the rate of one direction of a line.
 #[derive(Debug)]
 pub struct Controller {
     law: Box<dyn Step>,
     bounds: Bounds,
     rate: Rate,
+    safe: Option<Rate>,
     signals: Signals,
 }
 
@@ -28,12 +35,24 @@ impl Controller {
     /// Creates a controller.
     pub fn new(law: Law, parameters: &Parameters, bounds: Bounds) -> Self {
         let bounds = Bounds { start: bounds.clamp(bounds.start), ..bounds };
-        Self { law: law.create(parameters, bounds), bounds, rate: bounds.start, signals: Signals::default() }
+        Self {
+            law: law.create(parameters, bounds),
+            bounds,
+            rate: bounds.start,
+            safe: None,
+            signals: Signals::default(),
+        }
     }
 
     /// Returns the current rate.
     pub fn rate(&self) -> Rate {
         self.rate
+    }
+
+    /// Returns the latest rate that was used with hardly a queue behind; `None` before the first. A restart
+    /// may begin with it.
+    pub fn safe(&self) -> Option<Rate> {
+        self.safe
     }
 
     /// Returns the signals as they are now.
@@ -51,6 +70,13 @@ impl Controller {
         let floor = rate_of(LEAST_PACKETS * PACKET.0, view.rtt + view.delay.unwrap_or_default());
         let wanted = if matches!(why, Why::Given) { wanted } else { wanted.max(floor) };
         let reason = Reason { why, delivered: view.delivered(LEAST_SPAN + view.rtt), delay: view.delay };
+        let is_used = sample.is_backlogged || view.load() >= USED;
+        let is_safe = view.state == LineState::Up && view.delay.is_some_and(|delay| delay <= SAFE_DELAY);
+        if is_used && is_safe {
+            // While the rate grows beyond the line's, the line delivers less.
+            let safe = reason.delivered.map_or(view.rate, |delivered| delivered.min(view.rate));
+            self.safe = Some(self.bounds.clamp(safe));
+        }
         self.rate = self.bounds.clamp(wanted);
         (self.rate, reason)
     }

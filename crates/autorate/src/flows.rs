@@ -5,8 +5,9 @@
 //! acknowledgement --> all below its number and in its blocks were delivered; the newest gives the round trip
 //! ```
 //!
-//! Pure acknowledgements start no sample, packets that were sent twice give none (Karn), and what is
-//! remembered is bounded: flows and packets beyond it are untracked.
+//! Pure acknowledgements start no sample. A packet that was sent twice gives a round trip only if time
+//! stamps say which sending is acknowledged (Karn; RFC 7323). What is remembered is bounded: flows and
+//! packets beyond it are untracked.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,8 +16,9 @@ use lockgate_engine::units::{Bytes, Duration, Instant};
 /// Limit on the flows that are tracked.
 const MOST_FLOWS: usize = 4096;
 
-/// Limit on the packets of a flow that are remembered.
+/// Limits on the packets that are remembered, of a flow and of all: 12 MiB.
 const MOST_PACKETS: usize = 8192;
+const MOST_OF_ALL: usize = 1 << 18;
 
 /// Time after which a flow without packets is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
@@ -29,6 +31,8 @@ struct Outstanding {
     to: u32,
     bytes: u32,
     sent: Instant,
+    /// Time stamp of the last sending (TSval).
+    stamp: Option<u32>,
     was_sent_twice: bool,
     is_delivered: bool,
 }
@@ -49,6 +53,8 @@ pub struct Data {
     pub payload: u32,
     /// Length of the frame.
     pub bytes: Bytes,
+    /// Time stamp of the sender (TSval), if it has one.
+    pub stamp: Option<u32>,
 }
 
 /// Acknowledgement that comes back.
@@ -60,12 +66,16 @@ pub struct Acknowledgement {
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub block_count: u8,
+    /// Time stamp of the data that it answers (TSecr), if it has one.
+    pub echo: Option<u32>,
 }
 
 /// Tracked flows of one direction of a line, by a key of the caller's.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     of: BTreeMap<u64, Flow>,
+    /// Packets remembered, of all flows.
+    remembered: usize,
     delivered: u64,
     tracked: u64,
     smallest: Option<Duration>,
@@ -96,7 +106,7 @@ impl Flows {
             return false;
         }
         if !self.of.contains_key(&key) && self.of.len() >= MOST_FLOWS {
-            self.of.retain(|_, flow| now.since(flow.heard) < FORGOTTEN_AFTER);
+            self.forget(now);
             if self.of.len() >= MOST_FLOWS {
                 return false;
             }
@@ -107,18 +117,22 @@ impl Flows {
         let to = data.sequence.wrapping_add(data.payload);
         let is_again = flow.outstanding.back().is_some_and(|last| is_before(data.sequence, last.to));
         if is_again {
-            for packet in &mut flow.outstanding {
-                packet.was_sent_twice |= is_before(packet.from, to) && is_before(data.sequence, packet.to);
+            let overlaps = |it: &&mut Outstanding| is_before(it.from, to) && is_before(data.sequence, it.to);
+            for packet in flow.outstanding.iter_mut().filter(overlaps) {
+                packet.was_sent_twice = true;
+                (packet.sent, packet.stamp) = (now, data.stamp.filter(|stamp| packet.stamp != Some(*stamp)));
             }
-        } else if flow.outstanding.len() < MOST_PACKETS {
+        } else if flow.outstanding.len() < MOST_PACKETS && self.remembered < MOST_OF_ALL {
             flow.outstanding.push_back(Outstanding {
                 from: data.sequence,
                 to,
                 bytes,
                 sent: now,
+                stamp: data.stamp,
                 was_sent_twice: false,
                 is_delivered: false,
             });
+            self.remembered += 1;
         } else {
             return false;
         }
@@ -135,13 +149,16 @@ impl Flows {
         let mut take = |packet: &mut Outstanding| {
             if !core::mem::replace(&mut packet.is_delivered, true) {
                 delivered += u64::from(packet.bytes);
-                if !packet.was_sent_twice {
+                // Sent twice: the stamp of the second sending differs from that of the first.
+                let is_known = acknowledgement.echo.is_some() && packet.stamp == acknowledgement.echo;
+                if !packet.was_sent_twice || is_known {
                     newest = newest.max(Some(packet.sent));
                 }
             }
         };
         while flow.outstanding.front().is_some_and(|first| !is_before(acknowledgement.number, first.to)) {
             if let Some(mut packet) = flow.outstanding.pop_front() {
+                self.remembered -= 1;
                 take(&mut packet);
             }
         }
@@ -159,6 +176,16 @@ impl Flows {
             let rtt = now.since(sent);
             self.smallest = Some(self.smallest.map_or(rtt, |smallest| smallest.min(rtt)));
         }
+    }
+
+    /// Forgets the flows without packets.
+    fn forget(&mut self, now: Instant) {
+        let Self { of, remembered, .. } = self;
+        of.retain(|_, flow| {
+            let is_kept = now.since(flow.heard) < FORGOTTEN_AFTER;
+            *remembered -= if is_kept { 0 } else { flow.outstanding.len() };
+            is_kept
+        });
     }
 
     /// Returns what was told since the last call.
@@ -190,7 +217,7 @@ mod tests {
     }
 
     fn data(index: u32) -> Data {
-        Data { sequence: u32::MAX - 2000 + 1000 * index, payload: 1000, bytes: Bytes(1066) }
+        Data { sequence: u32::MAX - 2000 + 1000 * index, payload: 1000, bytes: Bytes(1066), stamp: None }
     }
 
     fn ack(index: u32) -> Acknowledgement {
@@ -199,7 +226,12 @@ mod tests {
 
     impl Data {
         fn again(index: u32) -> Self {
-            Self { sequence: (u32::MAX - 2000).wrapping_add(1000 * index), payload: 1000, bytes: Bytes(1066) }
+            Self {
+                sequence: (u32::MAX - 2000).wrapping_add(1000 * index),
+                payload: 1000,
+                bytes: Bytes(1066),
+                stamp: None,
+            }
         }
     }
 
@@ -235,6 +267,36 @@ mod tests {
         flows.on_acknowledgement(7, ack(3), ms(100));
         let told = flows.take(ms(100));
         assert_eq!((told.delivered, told.rtt), (Bytes(1066), None));
+    }
+
+    #[test]
+    fn a_time_stamp_tells_which_sending_is_acknowledged() {
+        let stamped = |index, stamp| Data { stamp: Some(stamp), ..Data::again(index) };
+        let echoed = |echo| Acknowledgement { echo: Some(echo), ..ack(1) };
+        let rtt = |second: Data, answer: Acknowledgement| {
+            let mut flows = Flows::default();
+            flows.on_data(1, stamped(0, 100), ms(0));
+            flows.on_data(1, second, ms(60));
+            flows.on_acknowledgement(1, answer, ms(100));
+            flows.take(ms(100)).rtt
+        };
+        assert_eq!(rtt(stamped(0, 160), echoed(160)), Some(Duration::from_millis(40)), "the second");
+        assert_eq!(rtt(stamped(0, 160), echoed(100)), None, "the first, whose time is replaced");
+        assert_eq!(rtt(stamped(0, 100), echoed(100)), None, "a clock that stands still");
+        assert_eq!(rtt(Data::again(0), ack(1)), None, "no stamps");
+    }
+
+    #[test]
+    fn packets_of_all_flows_are_bounded_and_room_returns() {
+        let mut flows = Flows::default();
+        let packets = (0..40).flat_map(|key| (0..MOST_PACKETS as u32).map(move |index| (key, index)));
+        let sent = packets.filter(|(key, index)| flows.on_data(*key, Data::again(*index), ms(0))).count();
+        assert_eq!(sent, MOST_OF_ALL);
+        assert!(!flows.on_data(50, data(0), ms(1)));
+        flows.on_acknowledgement(0, ack(10), ms(40));
+        assert!(flows.on_data(50, data(0), ms(41)));
+        flows.forget(ms(70_000));
+        assert_eq!(flows.remembered, 0);
     }
 
     #[test]

@@ -39,10 +39,12 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod blindness;
 pub mod bounds;
 pub mod controller;
 pub mod flows;
 pub mod laws;
+pub mod marks;
 pub mod outage;
 pub mod ratio;
 pub mod reason;
@@ -54,6 +56,7 @@ mod window;
 pub use bounds::Bounds;
 pub use controller::Controller;
 pub use laws::{Law, Parameters, Unfit};
+pub use marks::Marks;
 pub use ratio::Ratio;
 pub use reason::{Reason, Why};
 pub use sample::{MOST_PROBES, Probes, Sample};

@@ -3,6 +3,7 @@
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use crate::baseline::Baseline;
+use crate::blindness::{Blindness, Load};
 use crate::outage::{LineState, Outage};
 use crate::ratio::Ratio;
 use crate::reflectors::Reflectors;
@@ -20,6 +21,10 @@ pub const LEAST_SPAN: Duration = Duration::from_millis(40);
 
 /// Span over which the load is measured.
 const LOAD_SPAN: Duration = Duration::from_millis(200);
+
+/// Part of its rate from which a shaper limits, and below which it sends little.
+const FULL: Ratio = Ratio::milli(800);
+const LITTLE: Ratio = Ratio::milli(300);
 
 /// Signals that a law reads in one step.
 #[derive(Debug)]
@@ -80,6 +85,9 @@ pub struct Signals {
     has_probes: bool,
     baseline: Baseline,
     reflectors: Reflectors,
+    /// Whether the acknowledgements, and the probes, show the queue behind.
+    of_acks: Blindness,
+    of_probes: Blindness,
     outage: Outage,
     /// Latest round trip of acknowledgements, and its time.
     latest: Option<(Instant, Duration)>,
@@ -106,7 +114,7 @@ impl Signals {
         let usual = self.round_trip();
         let state = self.outage.on_sample(now, sample, usual);
         let is_new_path = state == LineState::Up && self.tests_path(now, elapsed);
-        let delay = self.delay(now, sample);
+        let delay = self.delay(now, sample, (elapsed, rate));
         View {
             now,
             elapsed,
@@ -125,6 +133,12 @@ impl Signals {
         index < MOST_PROBES && self.reflectors.is_left_out(index)
     }
 
+    /// Returns the names of the signals that have not moved with the load for an hour, and are not used.
+    pub fn blind(&self) -> impl Iterator<Item = &'static str> {
+        let named = [(&self.of_acks, "acknowledgements"), (&self.of_probes, "probes")];
+        named.into_iter().filter(|(signal, _)| signal.is_blind()).map(|(_, name)| name)
+    }
+
     /// Returns true if acknowledgements return in less than half of the nearest reflector's time: from
     /// behind the shaper of a downlink. They do not cross the line, and show nothing of its delay.
     fn are_acks_near(&self) -> bool {
@@ -138,18 +152,41 @@ impl Signals {
         known.unwrap_or(ASSUMED_RTT)
     }
 
-    /// Returns the delay above the baseline. A packet that is still on its way counts as soon as it takes
-    /// longer than the latest one did.
-    fn delay(&self, now: Instant, sample: &Sample) -> Option<Duration> {
+    /// Returns the delay above the baseline, by the acknowledgements if they show it and are not blind, else
+    /// by the probes.
+    fn delay(
+        &mut self,
+        now: Instant,
+        sample: &Sample,
+        (elapsed, rate): (Duration, Rate),
+    ) -> Option<Duration> {
+        let (by_acks, by_probes) = (self.delay_by_acks(now, sample), self.reflectors.delay(now));
+        let load = self.load(now, sample, rate);
+        self.of_acks.observe(now, elapsed, by_acks, load);
+        self.of_probes.observe(now, elapsed, by_probes, load);
+        let by_acks = by_acks.filter(|_| !self.of_acks.is_blind());
+        by_acks.or(by_probes.filter(|_| !self.of_probes.is_blind()))
+    }
+
+    /// Returns the load of the shaper.
+    fn load(&self, now: Instant, sample: &Sample, rate: Rate) -> Load {
+        let sent = self.sent.rate(now, LOAD_SPAN).unwrap_or_default();
+        match Ratio::between(sent.as_bits(), rate.as_bits()) {
+            used if sample.is_backlogged || used >= FULL => Load::Full,
+            used if used < LITTLE => Load::Little,
+            _ => Load::Some,
+        }
+    }
+
+    /// Returns the delay above the baseline that acknowledgements show. A packet that is still on its way
+    /// counts as soon as it takes longer than the latest one did.
+    fn delay_by_acks(&self, now: Instant, sample: &Sample) -> Option<Duration> {
         if self.are_acks_near() {
-            return self.reflectors.delay(now);
+            return None;
         }
         let latest = self.latest.filter(|(at, _)| now.since(*at) <= STALE).map(|(_, rtt)| rtt);
         let rtt = if sample.rtt.is_some() { latest } else { latest.max(sample.oldest) };
-        match rtt {
-            Some(rtt) if self.baseline.get().is_some() => Some(self.baseline.excess(rtt)),
-            _ => self.reflectors.delay(now),
-        }
+        rtt.filter(|_| self.baseline.get().is_some()).map(|rtt| self.baseline.excess(rtt))
     }
 
     /// Returns the delivered rate: that of tracked flows, by the part that they have of what was sent a round

@@ -192,8 +192,14 @@ impl TcpHosts {
             number: number(segment.acknowledgment),
             blocks: segment.sack.map(|(start, end)| (number(start), number(end))),
             block_count: segment.sack_count,
+            echo: None,
         });
-        let data = Data { sequence: packet.tcp_sequence, payload: segment.length, bytes: packet.bytes() };
+        let data = Data {
+            sequence: packet.tcp_sequence,
+            payload: segment.length,
+            bytes: packet.bytes(),
+            stamp: None,
+        };
         Some(Passage { data, acknowledgement })
     }
 
