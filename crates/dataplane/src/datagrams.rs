@@ -16,7 +16,7 @@ const CONTROL: usize = 64;
 ///
 /// # Errors
 /// If the kernel refuses.
-pub fn enable_time_stamps(socket: &UdpSocket) -> io::Result<()> {
+pub fn enable_time_stamps(socket: &impl AsRawFd) -> io::Result<()> {
     let on: libc::c_int = 1;
     // SAFETY: the kernel reads an `int` from one.
     let done = unsafe {
@@ -57,6 +57,9 @@ pub struct DatagramBatch<const PREFIX: usize> {
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
+// SAFETY: the pointers refer to buffers of the same value, on the heap, or are replaced before they are used.
+unsafe impl<const PREFIX: usize> Send for DatagramBatch<PREFIX> {}
+
 impl<const PREFIX: usize> DatagramBatch<PREFIX> {
     /// Creates empty buffers.
     pub fn new() -> Self {
@@ -71,7 +74,7 @@ impl<const PREFIX: usize> DatagramBatch<PREFIX> {
 
     /// Replaces the contents by the datagrams that have arrived at `socket`, up to [`BATCH`]. Non-blocking.
     /// Returns their number.
-    pub fn receive(&mut self, socket: &UdpSocket) -> usize {
+    pub fn receive(&mut self, socket: &impl AsRawFd) -> usize {
         // SAFETY: an I/O vector is a pointer and a length, for which zero is a value.
         let mut vectors: [libc::iovec; BATCH] = unsafe { core::mem::zeroed() };
         for (index, vector) in vectors.iter_mut().enumerate() {

@@ -4,6 +4,7 @@
 //! Netlink, ethtool, Namespace     find and configure interfaces; xdp_features: what their drivers can do
 //! Interfaces: Dataplane           open, receive, transmit, wait      sockets: AF_XDP or packet sockets
 //! Redirection, XdpRedirection     take frames off the kernel's way while a Lease is held
+//! Listener                        headers of frames that pass an interface beside
 //! Translations                    hosts behind the address translation of this machine
 //! FrameSlab                       frames by index
 //! MonotonicClock, RealTimeThread, LatencyRequest, mailbox            time, punctual threads, messages
@@ -48,6 +49,8 @@ mod gather;
 pub mod interfaces;
 #[cfg(target_os = "linux")]
 pub mod lease;
+#[cfg(target_os = "linux")]
+pub mod listener;
 #[cfg(target_os = "linux")]
 mod location;
 #[cfg(target_os = "linux")]

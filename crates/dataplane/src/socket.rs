@@ -7,7 +7,8 @@ mod packet;
 mod packet_sender;
 mod xdp_program;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use crate::dataplane::Sent;
 use crate::error::{InterfaceError, Refusal};
@@ -20,6 +21,11 @@ use joined_sender::JoinedSender;
 use packet::PacketSocket;
 use packet_sender::PacketSender;
 pub(crate) use xdp_program::XdpProgram;
+
+/// Binds a packet socket to an interface, to receive frames of every protocol.
+pub(crate) fn bind_packet_socket(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    packet_sender::bind(socket, index, packet::EVERYTHING)
+}
 
 /// Choice of the kind of socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

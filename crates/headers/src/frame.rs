@@ -84,6 +84,74 @@ impl IpHeader {
     }
 }
 
+/// TCP segment, as far as a reader of round trips needs it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of its first byte of data.
+    pub sequence: u32,
+    /// Bytes of data.
+    pub payload: u32,
+    /// Acknowledgement number; `None` without the flag.
+    pub acknowledgement: Option<u32>,
+    /// Blocks of SACK: start, and the number after the end.
+    pub blocks: [(u32, u32); 3],
+    /// Number of blocks.
+    pub block_count: u8,
+    /// Time stamps: of the sender, and the one that it echoes.
+    pub stamps: Option<[u32; 2]>,
+}
+
+/// Kinds of TCP options (RFC 9293, 2018, 7323).
+const END: u8 = 0;
+const NO_OPERATION: u8 = 1;
+const BLOCKS: u8 = 5;
+const STAMPS: u8 = 8;
+
+/// Flag of TCP for a valid acknowledgement number.
+const ACK: u8 = 0x10;
+
+impl Segment {
+    /// Reads the segment in the IP packet at `offset`; `None` if it has none. Of a frame that is cut,
+    /// `payload` is what is left.
+    pub fn read(frame: &[u8], offset: u16) -> Option<Self> {
+        let packet = LaxSlicedPacket::from_ip(frame.get(usize::from(offset)..)?).ok()?;
+        let Some(TransportSlice::Tcp(tcp)) = packet.transport else { return None };
+        let flags = tcp.header_slice().get(13).copied().unwrap_or(0);
+        let mut segment = Self {
+            sequence: tcp.sequence_number(),
+            payload: tcp.payload().len() as u32,
+            acknowledgement: (flags & ACK != 0).then(|| tcp.acknowledgment_number()),
+            ..Self::default()
+        };
+        segment.read_options(tcp.options());
+        Some(segment)
+    }
+
+    fn read_options(&mut self, mut options: &[u8]) {
+        let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |word| u32::from_be_bytes(*word));
+        while let [kind, rest @ ..] = options {
+            match *kind {
+                END => return,
+                NO_OPERATION => options = rest,
+                kind => {
+                    // The length counts the kind and itself.
+                    let length = rest.first().map_or(0, |length| usize::from(*length));
+                    let Some(data) = options.get(2..length) else { return };
+                    if kind == STAMPS && data.len() == 8 {
+                        self.stamps = Some([word(data), word(&data[4..])]);
+                    } else if kind == BLOCKS {
+                        for (block, bytes) in self.blocks.iter_mut().zip(data.chunks_exact(8)) {
+                            *block = (word(bytes), word(&bytes[4..]));
+                            self.block_count += 1;
+                        }
+                    }
+                    options = &options[length..];
+                }
+            }
+        }
+    }
+}
+
 /// Returns the acknowledgement of the TCP segment in the IP packet at `offset`; `None` if it has none.
 pub fn acknowledgement(frame: &[u8], offset: u16) -> Option<Acknowledgement> {
     let packet = LaxSlicedPacket::from_ip(frame.get(usize::from(offset)..)?).ok()?;

@@ -43,7 +43,7 @@ const TAG: usize = 4;
 const VLAN: u16 = 0x8100;
 
 /// `ETH_P_ALL` in network byte order.
-const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
+pub(super) const EVERYTHING: u16 = (libc::ETH_P_ALL as u16).to_be();
 
 /// Returns the number of frames of `frame_size` bytes in each of `rings` rings: a power of two.
 pub(super) fn ring_length(frame_size: usize, rings: usize) -> usize {

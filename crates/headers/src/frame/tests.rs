@@ -96,7 +96,10 @@ proptest! {
             prop_assert!(usize::from(ip.offset) + 20 <= frame.len());
             let before = frame.clone();
             set_traffic_class(&mut frame, ip.offset, ip.traffic_class);
-            prop_assert_eq!(before, frame, "the same mark changes nothing");
+            prop_assert_eq!(&before, &frame, "the same mark changes nothing");
+            if let Some(segment) = Segment::read(&frame, ip.offset) {
+                prop_assert!(segment.payload as usize <= frame.len());
+            }
         }
     }
 }
@@ -121,4 +124,30 @@ fn acknowledgements_are_read_behind_any_encapsulation() {
     }
     assert_eq!(acknowledgement(&behind(&[8, 0]), 14), None, "a datagram");
     assert_eq!(acknowledgement(&[], 9), None);
+}
+
+#[test]
+fn a_segment_has_its_data_its_blocks_and_its_time_stamps() {
+    let of = |flags: u8, options: &[u8], data: &[u8]| {
+        let (length, words) = (40 + options.len() + data.len(), 5 + options.len() / 4);
+        let mut frame = vec![2; ADDRESSES];
+        frame.extend([8, 0, 0x45, 0, 0, length as u8, 0, 1, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend([4, 87, 0, 80, 0, 0, 1, 0, 1, 2, 3, 4, (words << 4) as u8, flags, 0, 9, 0, 0, 0, 0]);
+        frame.extend(options.iter().chain(data));
+        frame.resize(frame.len().max(60), 0);
+        Segment::read(&frame, 14).expect("a segment")
+    };
+    let stamps = [1, 1, 8, 10, 0, 0, 1, 44, 0, 0, 0, 200];
+    let blocks = [1, 1, 5, 18, 0, 0, 0, 10, 0, 0, 0, 20, 0, 0, 0, 30, 0, 0, 0, 40];
+    let bare = Segment { sequence: 256, acknowledgement: Some(0x0102_0304), ..Segment::default() };
+    assert_eq!(of(0x10, &[], &[]), bare, "the padding of the frame is no data");
+    assert_eq!(of(0x02, &[], &[]), Segment { acknowledgement: None, ..bare });
+    assert_eq!(of(0x18, &stamps, &[7; 9]), Segment { payload: 9, stamps: Some([300, 200]), ..bare });
+    let both: Vec<u8> = stamps.into_iter().chain(blocks).collect();
+    let expected =
+        Segment { blocks: [(10, 20), (30, 40), (0, 0)], block_count: 2, stamps: Some([300, 200]), ..bare };
+    assert_eq!(of(0x10, &both, &[]), expected);
+    assert_eq!(of(0x10, &[8, 1, 0, 0], &[]), bare, "a damaged option");
+    assert_eq!(of(0x10, &[8, 99, 0, 0], &[]), bare, "a long one");
+    assert_eq!(Segment::read(&behind(&[8, 0]), 14), None, "a datagram");
 }
