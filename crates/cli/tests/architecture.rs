@@ -26,9 +26,12 @@ const ARROWS: [(&str, &[&str]); 27] = [
     ("path-c", &["path"]),
     ("conform", &["engine", "traffic", "scenario", "measure", "sim", "tc"]),
     ("dataplane", &["engine"]),
-    ("live", &["engine", "traffic", "scenario", "tcp", "measure", "network", "dataplane"]),
+    (
+        "live",
+        &["engine", "headers", "autorate", "traffic", "scenario", "tcp", "measure", "network", "dataplane"],
+    ),
     ("monitor", &["engine", "scenario", "measure", "session", "sim", "live", "dataplane", "tc", "lockgate"]),
-    ("router", &["engine", "headers", "scenario", "measure", "dataplane"]),
+    ("router", &["engine", "headers", "autorate", "scenario", "measure", "dataplane"]),
     ("experiment", &["engine", "scenario", "measure", "export"]),
     (
         "lockgate",

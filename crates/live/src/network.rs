@@ -15,13 +15,17 @@ mod hop;
 
 use std::collections::{BTreeMap, VecDeque};
 
+use lockgate_autorate::flows::{Acknowledgement, Data};
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::packet::{FlowId, Header, Packet};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_headers::frame::Segment;
 use lockgate_measure::monitor::{FidelitySample, Monitor, Sample};
 use lockgate_measure::recording::{Event, FlowSetup, Loss, Mode, Recording, SegmentFields};
-use lockgate_network::{Arrival, Hops, HostClock, NetworkCore, Renewal, Runtime, build_routers, flow_setups};
+use lockgate_network::{
+    Arrival, Controllers, Hops, HostClock, NetworkCore, Passage, Renewal, Runtime, build_routers, flow_setups,
+};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::{Flow, Routes, Scenario};
 
@@ -64,6 +68,8 @@ pub struct Network<'a> {
     by_address: BTreeMap<core::net::IpAddr, u32>,
     /// Changes that are still to come, in order.
     timeline: VecDeque<Prepared>,
+    /// Controllers of the rates of ports.
+    controllers: Controllers,
     /// Changes that have happened, with the trees they replaced, kept until they can be freed.
     pub(crate) spent: Vec<Prepared>,
     sampling: Instant,
@@ -129,10 +135,22 @@ impl Runtime for FrameRuntime {
         Some(SegmentFields { acknowledgement, window: u32::MAX, ..SegmentFields::default() })
     }
 
+    fn passage(&self, packet: &Packet) -> Option<Passage> {
+        let Segment { sequence, payload, acknowledgement, blocks, block_count, stamps } =
+            Segment::read(self.frames.bytes(packet.payload), ETHERNET)?;
+        let [stamp, echo] = [0, 1].map(|index: usize| stamps.map(|stamps| stamps[index]));
+        let acknowledged = |number| Acknowledgement { number, blocks, block_count, echo };
+        let data = Data { sequence, payload, bytes: packet.bytes(), stamp };
+        Some(Passage { data, acknowledgement: acknowledgement.map(acknowledged) })
+    }
+
     fn release(&mut self, packet: &Packet) {
         self.frames.release(packet.payload);
     }
 }
+
+/// Bytes before the IP header of a host's frame.
+const ETHERNET: u16 = 14;
 
 /// Interval at which the cached lateness is recomputed, for observers.
 const JUDGED_EVERY: Duration = Duration::from_millis(250);
@@ -165,7 +183,8 @@ impl<'a> Network<'a> {
             setups
         };
         let far = |_| Hops::default();
-        let core = NetworkCore::new(scenario, seed, Mode::Live, routers, setups, far, runtime)?;
+        let mut core = NetworkCore::new(scenario, seed, Mode::Live, routers, setups, far, runtime)?;
+        let controllers = Controllers::new(scenario, &mut core);
         let ends: Vec<[usize; 2]> = scenario.links.iter().map(|link| link.ends).collect();
         let nodes = scenario.nodes.iter();
         Ok(Self {
@@ -184,6 +203,7 @@ impl<'a> Network<'a> {
             router_of,
             is_host,
             timeline: scenario.changes.iter().cloned().map(Prepared::from).collect(),
+            controllers,
             spent: Vec::new(),
             now: Instant::ZERO,
             wall: WallOffset::default(),
@@ -223,7 +243,8 @@ impl<'a> Network<'a> {
 
     /// Returns the time of the next event.
     pub fn next(&self) -> Instant {
-        self.next_link().0.min(self.sampling).min(self.next_change_at()).min(self.end)
+        let event = self.next_link().0.min(self.sampling).min(self.next_change_at());
+        event.min(self.controllers.next()).min(self.end)
     }
 
     fn next_link(&self) -> (Instant, usize) {
@@ -245,7 +266,7 @@ impl<'a> Network<'a> {
     }
 
     /// Runs all events before a frame that enters at `at`. At one instant, as in the simulation, the order
-    /// is: links and routers, then sources, then samples.
+    /// is: links and routers, then sources, then controllers, then samples.
     ///
     /// # Errors
     /// If a port refuses a change.
@@ -253,13 +274,14 @@ impl<'a> Network<'a> {
         self.play_but(at, at)
     }
 
-    /// Runs all events up to `until`, except samples at `unsampled` or later.
+    /// Runs all events up to `until`, except steps of controllers and samples at `unsampled` or later.
     fn play_but(&mut self, until: Instant, unsampled: Instant) -> Result<(), Failure> {
         loop {
             let (at, slot) = self.next_link();
             let change = self.next_change_at();
-            let sampling = if self.sampling < unsampled { self.sampling } else { Instant::NEVER };
-            let first = at.min(change).min(sampling);
+            let [step, sampling] = [self.controllers.next(), self.sampling]
+                .map(|look| if look < unsampled { look } else { Instant::NEVER });
+            let first = at.min(change).min(step).min(sampling);
             if first > until || first >= self.end {
                 self.now = self.now.max(until.min(self.end));
                 return Ok(());
@@ -269,6 +291,8 @@ impl<'a> Network<'a> {
                 self.change()?;
             } else if at == first {
                 self.turn(slot);
+            } else if step == first {
+                self.controllers.step(&mut self.core, self.now)?;
             } else {
                 self.sample();
             }

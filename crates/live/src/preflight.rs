@@ -4,7 +4,7 @@ use core::net::IpAddr;
 
 use lockgate_engine::units::Probability;
 use lockgate_scenario::tcp::InitialSequence;
-use lockgate_scenario::{Application, Link, Scenario, TcpModel, Transport};
+use lockgate_scenario::{Application, Link, PortModel, Scenario, TcpModel, Transport};
 
 use crate::failure::Failure;
 use crate::network::{GATEWAY_4, GATEWAY_6};
@@ -22,11 +22,13 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
             });
         }
     }
-    if let Some(port) = scenario.ports.iter().find(|port| port.autorate.is_some()) {
+    let probes = |port: &&PortModel| port.autorate.as_ref().is_some_and(|it| !it.probes.is_empty());
+    if let Some(port) = scenario.ports.iter().find(probes) {
         return Err(Failure::Unsuited {
-            what: format!("the rate of port `{}` is stepped in simulations only", port.name),
-            help: "simulate it (leave `--live` out), or give the port a `rate` and leave `autorate` out"
-                .to_owned(),
+            what: format!("the controller of port `{}` probes from a router, in simulations only", port.name),
+            help:
+                "leave `probes` out: acknowledgements are read live too; or simulate it (leave `--live` out)"
+                    .to_owned(),
         });
     }
     let doubles = |link: &&Link| link.conditions.iter().flatten().any(|of| of.duplicate > Probability::ZERO);

@@ -42,6 +42,7 @@
 
 mod applications;
 mod build;
+mod controllers;
 mod failure;
 mod files;
 mod hops;
@@ -56,6 +57,7 @@ pub use applications::{
     Connection, application, connection, first_sequence, frame_headers, network_headers, random_files,
 };
 pub use build::{build_routers, build_sources};
+pub use controllers::Controllers;
 pub use failure::Failure;
 pub use hops::{Hop, Hops, NextHop};
 pub use link::Link;

@@ -11,7 +11,6 @@
 #![forbid(unsafe_code)]
 
 mod build;
-mod controllers;
 mod cut;
 mod echoes;
 mod event_loop;

@@ -20,13 +20,12 @@ use lockgate_engine::port::{Effect, PortChange};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::recording::{Event, FlowRecord, Recording};
-use lockgate_network::{Failure, Link};
+use lockgate_network::{Controllers, Failure, Link};
 use lockgate_scenario::change::{Change, Prepared};
 use lockgate_scenario::model::Scenario;
 use lockgate_scenario::{Files, Override, Problems};
 
 use crate::build::build;
-use crate::controllers::Controllers;
 use crate::event_loop::{Advance, EventLoop};
 use crate::network::Network;
 
@@ -149,7 +148,7 @@ impl<'a> Simulation<'a> {
 
     fn of(scenario: Cow<'a, Scenario>, seed: Seed) -> Result<Self, Failure> {
         let mut network = build(&scenario, seed)?;
-        let controllers = Controllers::new(&scenario, &mut network);
+        let controllers = Controllers::new(&scenario, &mut network.core);
         Ok(Self {
             sampling: network.core.recording.next_sample(Instant::ZERO).unwrap_or(Instant::NEVER),
             events: EventLoop::new(network),
@@ -333,7 +332,7 @@ impl<'a> Simulation<'a> {
             } else if look < until {
                 self.now = look;
                 if step == look {
-                    self.controllers.step(&mut self.events.network, look)?;
+                    self.controllers.step(&mut self.events.network.core, look)?;
                 } else {
                     self.take_sample();
                 }
@@ -384,7 +383,7 @@ impl<'a> Simulation<'a> {
         if change == at {
             self.timeline.turn(&mut self.events.network, change)?;
         } else if step == at {
-            self.controllers.step(&mut self.events.network, at)?;
+            self.controllers.step(&mut self.events.network.core, at)?;
         } else if until < self.sampling {
             return Ok(Some(Progress::Reached));
         } else {
