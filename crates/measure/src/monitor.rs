@@ -100,6 +100,53 @@ pub struct RouterSample {
     pub bypassed_frames: u64,
     /// Reason why frames take that way now; empty: they do not.
     pub bypass: String,
+    /// Controllers of the rates of its ports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub autorate: Vec<AutorateSample>,
+}
+
+/// Controller of the rate of a router's port, as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct AutorateSample {
+    /// Port.
+    pub port: String,
+    /// Law.
+    pub law: Cow<'static, str>,
+    /// Rate that the law has chosen, in bits per second.
+    pub rate_bps: f64,
+    /// True if the port has that rate; false if the steps are only recorded.
+    pub is_applied: bool,
+    /// Reason of the latest step, by its name.
+    pub why: Cow<'static, str>,
+    /// The same as a sentence, with what was measured.
+    pub reason: String,
+    /// Delivered rate, in bits per second; `None` if it is not known.
+    pub delivered_bps: Option<f64>,
+    /// Delay above that of the line without a queue, in seconds; `None` if it is not known.
+    pub delay_s: Option<f64>,
+    /// Latest rate that was used with hardly a queue behind, in bits per second: a restart begins with it.
+    pub safe_bps: Option<f64>,
+    /// Steps since the start, by the name of their reason.
+    pub steps: Vec<(Cow<'static, str>, u64)>,
+    /// Signals that have not moved with the load for an hour, and are not used.
+    pub blind: Vec<Cow<'static, str>>,
+    /// Probed addresses whose answers differ from the others', and that are left out.
+    pub left_out: Vec<String>,
+    /// Latest marks.
+    pub marks: Vec<MarkSample>,
+}
+
+/// Step of a controller that is worth a line: the rate has changed much, or the line stalls or returns.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct MarkSample {
+    /// Its number since the start, from 1 on.
+    pub number: u64,
+    /// Time, in seconds.
+    pub at_s: f64,
+    /// Rates before and after, and the reason.
+    pub text: String,
 }
 
 /// Numbers of ports, queues and flows that a sample of a large network leaves out.

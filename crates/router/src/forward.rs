@@ -88,6 +88,8 @@ pub(crate) struct Forwarder<D> {
     /// Leases of the interfaces that it receives from.
     leases: Vec<Arc<Lease>>,
     renew_at: Instant,
+    /// True if a port shows its frames to a line.
+    has_lines: bool,
     /// Time of the last frame.
     active_at: Instant,
     /// Set by another thread to end the forwarder: it sends what is queued, ends its leases, and sends what
@@ -118,6 +120,7 @@ impl<D: Dataplane> Forwarder<D> {
         }
         let (pool, losses) = (Pool::default(), Losses::default());
         let renew_at = Instant::ZERO;
+        let has_lines = ports.iter().any(|port| port.line.is_some());
         Self {
             dataplane,
             frames,
@@ -130,6 +133,7 @@ impl<D: Dataplane> Forwarder<D> {
             sampling,
             leases,
             renew_at,
+            has_lines,
             active_at: Instant::ZERO,
             stop,
         }
@@ -165,6 +169,7 @@ impl<D: Dataplane> Forwarder<D> {
         let next = self.send_all(now)?;
         self.sampling.on_round(now, next);
         self.serve_orders(now);
+        let step = if self.has_lines { self.step_rates(now) } else { Instant::NEVER };
         let look = self.sampling.serve(now, &mut self.ports, &self.losses);
         if received > 0 {
             self.active_at = now;
@@ -175,7 +180,7 @@ impl<D: Dataplane> Forwarder<D> {
             // Empty queues are looked at when it wakes, and for a sample.
             let is_idle = longest == LONGEST_IDLE_SLEEP && next == Instant::NEVER && look > now;
             let look = if is_idle { self.sampling.due() } else { look };
-            self.dataplane.wait(next.min(look).min(now + longest))?;
+            self.dataplane.wait(next.min(look).min(step).min(now + longest))?;
         }
         Ok(())
     }
@@ -200,6 +205,9 @@ impl<D: Dataplane> Forwarder<D> {
         let dropped = self.dataplane.receive(&mut self.frames.slab, batch, self.tallies.dropped());
         self.losses.too_long += dropped.too_long;
         self.losses.no_slot += dropped.no_slot;
+        if self.has_lines {
+            self.show_arrivals(batch);
+        }
         let mut rest = &batch[..];
         while let Some(Arrival { interface, .. }) = rest.first() {
             let (packet, others) = rest.split_at(self.frames.count_segments(rest));
@@ -216,6 +224,32 @@ impl<D: Dataplane> Forwarder<D> {
             self.losses.no_slot += self.discard(BATCH);
         }
         batch.len()
+    }
+
+    /// Shows the frames of a batch to the lines of their ports.
+    #[cold]
+    fn show_arrivals(&self, batch: &[Arrival]) {
+        for port in &self.ports {
+            let Some(line) = &port.line else { continue };
+            let of_port = batch.iter().filter(|arrival| arrival.interface == port.from);
+            line.on_arrivals(of_port.map(|arrival| (self.frames.slab.bytes(arrival.slot), arrival.at)));
+        }
+    }
+
+    /// Steps the rates that are due. Returns the time of the next step.
+    #[cold]
+    fn step_rates(&mut self, now: Instant) -> Instant {
+        let Self { ports, frames, pool, sampling, dataplane, .. } = self;
+        if sampling.is_under_way() {
+            return now;
+        }
+        let wall = dataplane.wall();
+        let mut next = Instant::NEVER;
+        for step in ports.iter_mut().filter_map(|port| port.step_rate(now, wall, frames, pool)) {
+            next = next.min(step.next);
+            step.marks.into_iter().for_each(|mark| sampling.note(now, mark));
+        }
+        next
     }
 
     /// Drops up to `most` frames from each receive ring. Returns how many were there.
@@ -256,7 +290,7 @@ impl<D: Dataplane> Forwarder<D> {
     /// Passes the outgoing frames of a port to its interface. Returns true if the interface is full; the
     /// remaining frames then stay outgoing.
     fn transmit(&mut self, port: usize) -> Result<bool, InterfaceError> {
-        let RouterPort { outgoing, to, .. } = &mut self.ports[port];
+        let RouterPort { outgoing, to, line, .. } = &mut self.ports[port];
         let mut done = 0;
         let mut is_full = false;
         while done < outgoing.len() && !is_full {
@@ -267,8 +301,16 @@ impl<D: Dataplane> Forwarder<D> {
             for (frame, slot) in frames.iter_mut().zip(waiting) {
                 *frame = self.frames.slab.bytes(*slot);
             }
+            // An answer may arrive before the call returns.
+            let at = line.as_ref().map(|_| self.dataplane.now());
             let Sent { taken, stopped } = self.dataplane.transmit(*to, &frames[..count])?;
             self.tallies.on_send(*to, taken);
+            if let (Some(line), Some(at)) = (&line, at) {
+                let frames = &self.frames;
+                let of_ip = |slot: &u64| Some((frames.slab.bytes(*slot), frames.ip(*slot)?));
+                let left = outgoing[done..done + taken].iter().filter_map(of_ip);
+                line.on_departures(left, at);
+            }
             let lost = match stopped {
                 None => 0,
                 Some(Stopped::Busy) => {
@@ -294,7 +336,9 @@ impl<D: Dataplane> Forwarder<D> {
 
     fn serve_orders(&mut self, now: Instant) {
         let Self { orders, ports, frames, pool, sampling, .. } = self;
-        orders.serve(now, ports, frames, pool, sampling);
+        if orders.serve(now, ports, frames, pool, sampling) {
+            self.has_lines = self.ports.iter().any(|port| port.line.is_some());
+        }
     }
 
     /// Sends the queued frames, gives the interfaces back, and sends the frames that arrived until then, all

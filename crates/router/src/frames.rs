@@ -103,6 +103,12 @@ impl Frames {
         (flow, header)
     }
 
+    /// Returns the fields of the frame in `slot`, and the offset of its IP header; `None` if it has none.
+    pub(crate) fn ip(&self, slot: u64) -> Option<(&Fields, u16)> {
+        let metadata = &self.metadata[slot as usize];
+        (metadata.ip_offset > 0).then_some((&metadata.fields, metadata.ip_offset))
+    }
+
     /// Makes `next` the segment after `slot`, of the same packet.
     pub(crate) fn append(&mut self, slot: u64, next: u64) {
         self.metadata[next as usize] = self.metadata[slot as usize];

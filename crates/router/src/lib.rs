@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! frames -> attach (tcx, veth; XDP) -> forward { port: [queues] -> pacing } -> interface
-//!                                    ^ orders      | samples
+//!                                    ^ orders      | samples          ^ line: steps the rate
 //! Unix socket <-> control -----------'-------------'       applies policies, confirms them or goes back
 //! ```
 //!
@@ -36,6 +36,8 @@ pub mod failure;
 mod forward;
 #[cfg(target_os = "linux")]
 mod frames;
+#[cfg(target_os = "linux")]
+mod line;
 #[cfg(target_os = "linux")]
 mod nat;
 #[cfg(target_os = "linux")]

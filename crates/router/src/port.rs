@@ -1,5 +1,6 @@
 //! Port of a running router: a scenario's queues, paced, before an interface.
 
+use lockgate_dataplane::clock::WallOffset;
 use lockgate_dataplane::dataplane::{Arrival, BATCH};
 use lockgate_engine::discipline::{DropReason, Invalid};
 use lockgate_engine::overhead::LinkHeader;
@@ -12,6 +13,7 @@ use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::policy::PolicyPort;
 
 use crate::frames::Frames;
+use crate::line::{PortLine, RateStep};
 use crate::tap::Tap;
 
 /// Port of a running router.
@@ -36,6 +38,9 @@ pub(crate) struct RouterPort {
     drops: Vec<(Packet, DropReason)>,
     /// Capture of the frames that leave; `None`: none.
     pub(crate) tap: Option<Tap>,
+    /// Line that it shows its frames to, with the controller of its rate, if it has one; `None`: no
+    /// controller needs them.
+    pub(crate) line: Option<Box<PortLine>>,
     /// Number of packets so far. It distinguishes packets that are otherwise equal.
     sequence: u32,
 }
@@ -47,6 +52,8 @@ pub(crate) struct PolicyChange {
     pub(crate) port: usize,
     change: PortChange,
     queues_other: bool,
+    /// Line that the port gets; `None`: it keeps what it has.
+    line: Option<Option<Box<PortLine>>>,
 }
 
 impl PolicyChange {
@@ -62,7 +69,13 @@ impl PolicyChange {
     ) -> Result<Self, Invalid> {
         let change = new.tree.on(header).change_from(&old.tree.on(header))?;
         let change = change.with_pace(Some(own_pace(new, header)));
-        Ok(Self { port: index, change, queues_other: new.queues_other })
+        Ok(Self { port: index, change, queues_other: new.queues_other, line: None })
+    }
+
+    /// Returns the change with this line of the port; `None`: it keeps what it has.
+    #[must_use]
+    pub(crate) fn with_line(self, line: Option<Option<Box<PortLine>>>) -> Self {
+        Self { line, ..self }
     }
 }
 
@@ -99,6 +112,7 @@ impl RouterPort {
             latest: Instant::ZERO,
             drops: Vec::new(),
             tap: None,
+            line: None,
             sequence: 0,
         })
     }
@@ -255,7 +269,49 @@ impl RouterPort {
     ) -> Result<Effect, Invalid> {
         let effect = self.change(&mut change.change, now, frames, pool)?;
         core::mem::swap(&mut self.queues_other, &mut change.queues_other);
+        if let Some(line) = &mut change.line {
+            core::mem::swap(&mut self.line, line);
+            if let (Some(line), Some(before)) = (&mut self.line, line) {
+                line.continue_from(before);
+            }
+        }
+        // The policy has the rate of a start: the controller goes on at its own.
+        if let Some(rate) = self.line.as_ref().and_then(|line| line.rate()) {
+            self.set_rate(rate, now, frames, pool)?;
+        }
         Ok(effect)
+    }
+
+    /// Steps the rate by its controller, if that is due. Returns the step; `None`: it has no controller.
+    pub(crate) fn step_rate(
+        &mut self,
+        now: Instant,
+        wall: WallOffset,
+        frames: &mut Frames,
+        pool: &mut Pool,
+    ) -> Option<RateStep> {
+        let is_backlogged = self.port.backlog().packets > 0;
+        let step = self.line.as_mut()?.step(now, wall, is_backlogged)?;
+        if let Some(rate) = step.rate {
+            // No discipline refuses the rate of its port.
+            let _ = self.set_rate(rate, now, frames, pool);
+        }
+        Some(step)
+    }
+
+    /// Sets the rate of the port itself.
+    fn set_rate(
+        &mut self,
+        rate: Rate,
+        now: Instant,
+        frames: &mut Frames,
+        pool: &mut Pool,
+    ) -> Result<(), Invalid> {
+        let pace = self.port.pace();
+        if pace.rate == Some(rate) {
+            return Ok(());
+        }
+        self.change(&mut PortChange::of_pace(Pace { rate: Some(rate), ..pace }), now, frames, pool).map(drop)
     }
 
     /// Applies a change of the queues or of the rate, and turns it into its inverse.

@@ -36,6 +36,7 @@ use crate::forward::{
     Forwarder, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
 };
 use crate::frames::Frames;
+use crate::line::changed_lines;
 use crate::nat::Follower;
 use crate::port::{PolicyChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
@@ -137,7 +138,13 @@ impl Router {
         let mut records = records(&policy).into_iter();
         let opened: Result<Vec<_>, Failure> =
             groups.iter().map(|group| opening.open(group, &mut records)).collect();
-        let opened = opened?;
+        let mut opened = opened?;
+        let mut lines = changed_lines(None, &policy)?;
+        for (group, (_, ports)) in groups.iter().zip(&mut opened) {
+            for (index, port) in group.iter().zip(ports) {
+                port.line = lines[*index].take().flatten();
+            }
+        }
         let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
         let packet_senders = opened.iter().find_map(|(it, _)| it.sender_refusal().map(ToString::to_string));
         // Dropped on an error below, which ends the threads started so far.
@@ -293,16 +300,21 @@ impl Router {
     fn changes(&self, new: &Policy) -> Result<Vec<Vec<PolicyChange>>, Misfit> {
         let old = &self.policy;
         fits(old, new)?;
+        let mut lines = changed_lines(Some(old), new).map_err(|why| Misfit {
+            problem: format!("the line of a controller cannot be observed: {why}"),
+            help: "mend the policy, and apply it again".to_owned(),
+        })?;
         let mut all = Vec::new();
         for worker in &self.workers {
             let mut changes = Vec::new();
             for (index, port) in worker.ports.iter().enumerate() {
                 let (old, new) = (&old.ports[*port], &new.ports[*port]);
                 let header = self.attachment.link_header(old);
-                changes.push(PolicyChange::new(index, old, new, header).map_err(|why| Misfit {
+                let change = PolicyChange::new(index, old, new, header).map_err(|why| Misfit {
                     problem: format!("port `{}` cannot be built: {why}", new.name),
                     help: "mend the policy, and apply it again".to_owned(),
-                })?);
+                })?;
+                changes.push(change.with_line(lines[*port].take()));
             }
             all.push(changes);
         }
@@ -493,6 +505,7 @@ impl Observer {
                         // Each thread names the same causes.
                         let pairs = all.lost_by.iter_mut().zip(router.lost_by);
                         pairs.for_each(|((_, frames), (_, others))| *frames += others);
+                        all.autorate.extend(router.autorate);
                     }
                     sample.events.extend(newest.events);
                     sample.dropped_samples += newest.dropped_samples;

@@ -86,6 +86,21 @@ impl<'p> Way<'p> {
         Rate::from_bits(u64::try_from(bits).unwrap_or(u64::MAX) / 1000 * 1000)
     }
 
+    /// Returns the keys that the controller of its rate, if it has one, gets in the laboratory: the
+    /// provider's end of the line answers in place of the probed addresses.
+    fn controller(&self) -> String {
+        let Some(autorate) = &self.port.autorate else { return String::new() };
+        let mut keys = String::new();
+        if !autorate.probes.is_empty() {
+            let every = autorate.model.probe_every;
+            let _ = writeln!(keys, "autorate.probes = {{ to = [\"isp\"], every = \"{every}\" }}");
+        }
+        if !self.is_up {
+            let _ = writeln!(keys, "autorate.line = \"{LINE}\"");
+        }
+        keys
+    }
+
     /// Returns the ending of names of its flows.
     fn end(&self) -> &'static str {
         if self.is_up { "up" } else { "down" }
@@ -167,6 +182,7 @@ pub fn laboratory(policy: &Policy, path: &str, duration: Option<Duration>) -> St
         let name = if way.is_up { "router:modem".to_owned() } else { format!("router:{lan}") };
         let policy = quoted(&format!("{path}:{}", way.port.name));
         let _ = write!(text, "\n[port.\"{name}\"]\npolicy = {policy}\n");
+        text.push_str(&way.controller());
     }
     for port in &policy.ports {
         if !ways.iter().any(|way| way.port.name == port.name) {

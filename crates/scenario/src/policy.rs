@@ -30,6 +30,7 @@
 //! # Ok::<(), lockgate_scenario::Problems>(())
 //! ```
 
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use lockgate_engine::clock::ClockConfig;
@@ -45,6 +46,7 @@ use crate::condition::Condition;
 use crate::diagnostic::{Problem, Problems, Source};
 use crate::embedding::as_in_its_file;
 use crate::file::SECTIONS;
+use crate::model::Autorate;
 use crate::nearest::nearest;
 use crate::toml_text::{MEMORY, longest_text, parsed};
 use crate::tree::{QueueTree, lower};
@@ -183,13 +185,41 @@ pub struct PolicyPort {
     pub clock: Option<ClockConfig>,
     /// Device queue below the scheduler; `None`: no device queue.
     pub ring: Option<RingConfig>,
+    /// Controller of that rate, if any.
+    pub autorate: Option<Arc<PolicyAutorate>>,
     /// Tree of its queues.
     pub tree: Arc<QueueTree>,
     /// True if a queue names `protocol = "other"`: frames without an IP packet are then queued too.
     pub queues_other: bool,
 }
 
+/// Controller of the rate of a router's port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyAutorate {
+    /// Law, bounds and signals, without the flows of a scenario.
+    pub model: Autorate,
+    /// Addresses that are probed.
+    pub probes: Vec<IpAddr>,
+}
+
+impl PolicyAutorate {
+    /// Returns whether it differs from `other` in nothing but the rate at the start.
+    pub fn steps_as(&self, other: &Self) -> bool {
+        let mut begins_alike = other.clone();
+        begins_alike.model.bounds.start = self.model.bounds.start;
+        *self == begins_alike
+    }
+}
+
 impl PolicyPort {
+    /// Makes a port whose rate a controller steps begin with `rate`, or the nearest rate within its bounds.
+    pub fn begin_at(&mut self, rate: Rate) {
+        let Some(autorate) = self.autorate.as_mut().filter(|it| !it.model.observe_only) else { return };
+        let bounds = &mut Arc::make_mut(autorate).model.bounds;
+        bounds.start = rate.max(bounds.min).min(bounds.max);
+        self.rate = Some(bounds.start);
+    }
+
     /// Returns the rate that it sends at most, its shapers included, and the overhead of a frame of Ethernet.
     pub fn pace(&self) -> Pace {
         lower(Pace { rate: self.rate, overhead: self.overhead.on(LinkHeader::Ethernet) }, self.tree.pace())

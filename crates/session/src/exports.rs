@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use lockgate_measure::monitor::{PortSample, QueueSample, RouterSample, Sample, TinSample};
+use lockgate_measure::monitor::{AutorateSample, PortSample, QueueSample, RouterSample, Sample, TinSample};
 use lockgate_measure::recording::SOJOURN_CLASSES;
 use serde_json::{Value, json};
 
@@ -224,6 +224,45 @@ fn router(text: &mut String, router: &RouterSample, faults: usize, late: Option<
         let help = "99th percentile of the lateness of frames in the last interval.";
         metric("lockgate_router_late_seconds", "gauge", help, &one(late));
     }
+    if !router.autorate.is_empty() {
+        controllers(&mut metric, &router.autorate);
+    }
+}
+
+/// Value of a controller, if it is known.
+type ControllerMetric = (&'static str, &'static str, fn(&AutorateSample) -> Option<f64>);
+
+const CONTROLLER_METRICS: [ControllerMetric; 5] = [
+    ("lockgate_autorate_rate_bits", "Rate that the law has chosen, in bit/s.", |it| Some(it.rate_bps)),
+    ("lockgate_autorate_applied", "Whether the port has that rate.", |it| {
+        Some(f64::from(u8::from(it.is_applied)))
+    }),
+    ("lockgate_autorate_delivered_bits", "Delivered rate, in bit/s.", |it| it.delivered_bps),
+    ("lockgate_autorate_delay_seconds", "Delay of the queue behind the shaper.", |it| it.delay_s),
+    ("lockgate_autorate_safe_rate_bits", "Rate with which a restart begins, in bit/s.", |it| it.safe_bps),
+];
+
+/// Appends the controllers of rates by `metric`.
+fn controllers(metric: &mut impl FnMut(&str, &str, &str, &[(String, f64)]), of: &[AutorateSample]) {
+    for (name, help, value) in CONTROLLER_METRICS {
+        let labels = |it: &AutorateSample| format!("{{device=\"{}\",law=\"{}\"}}", escaped(&it.port), it.law);
+        let values: Vec<_> = of.iter().filter_map(|it| Some((labels(it), value(it)?))).collect();
+        metric(name, "gauge", help, &values);
+    }
+    let of_port = |it: &AutorateSample, key: &str, value: &str| {
+        format!("{{device=\"{}\",{key}=\"{}\"}}", escaped(&it.port), escaped(value))
+    };
+    let steps = of.iter().flat_map(|it| it.steps.iter().map(move |(why, count)| (it, why, *count as f64)));
+    let steps: Vec<_> = steps.map(|(it, why, count)| (of_port(it, "reason", why), count)).collect();
+    metric("lockgate_autorate_steps_total", "counter", "Steps of the rate, by their reason.", &steps);
+    let now: Vec<_> = of.iter().map(|it| (of_port(it, "reason", &it.why), 1.0)).collect();
+    metric("lockgate_autorate_reason", "gauge", "Reason of the latest step.", &now);
+    let blind = of.iter().flat_map(|it| it.blind.iter().map(move |signal| (it, &**signal)));
+    let left_out = of.iter().flat_map(|it| it.left_out.iter().map(move |address| (it, &**address)));
+    let unused = blind.chain(left_out);
+    let unused: Vec<_> = unused.map(|(it, signal)| (of_port(it, "signal", signal), 1.0)).collect();
+    let help = "Signals that are not used: blind ones, and probed addresses that differ from the others.";
+    metric("lockgate_autorate_unused_signal", "gauge", help, &unused);
 }
 
 fn sojourn(text: &mut String, ports: &[PortSample]) {
@@ -357,6 +396,20 @@ mod tests {
             bypass: "it stands still".to_owned(),
             ..RouterSample::default()
         };
+        let controller = AutorateSample {
+            port: "wan".to_owned(),
+            law: "brake".into(),
+            rate_bps: 4e6,
+            is_applied: true,
+            why: "brake".into(),
+            delay_s: Some(0.02),
+            safe_bps: Some(5e6),
+            steps: vec![("brake".into(), 7), ("grow".into(), 90)],
+            blind: vec!["probes".into()],
+            left_out: vec!["192.0.2.1".to_owned()],
+            ..AutorateSample::default()
+        };
+        let router = RouterSample { autorate: vec![controller], ..router };
         let unfaithful = vec!["frames passed around the router".to_owned()];
         let fidelity =
             Some(FidelitySample { unfaithful, late_p99_s: Some(0.002), ..FidelitySample::default() });
@@ -372,6 +425,14 @@ mod tests {
             "lockgate_router_bypass 1",
             "lockgate_router_faults 1",
             "lockgate_router_late_seconds 0.002",
+            r#"lockgate_autorate_rate_bits{device="wan",law="brake"} 4000000"#,
+            r#"lockgate_autorate_applied{device="wan",law="brake"} 1"#,
+            r#"lockgate_autorate_delay_seconds{device="wan",law="brake"} 0.02"#,
+            r#"lockgate_autorate_safe_rate_bits{device="wan",law="brake"} 5000000"#,
+            r#"lockgate_autorate_steps_total{device="wan",reason="grow"} 90"#,
+            r#"lockgate_autorate_reason{device="wan",reason="brake"} 1"#,
+            r#"lockgate_autorate_unused_signal{device="wan",signal="probes"} 1"#,
+            r#"lockgate_autorate_unused_signal{device="wan",signal="192.0.2.1"} 1"#,
         ] {
             assert!(text.lines().any(|known| known == line), "`{line}` in {text}");
         }

@@ -154,7 +154,8 @@ impl Status {
             let Some(port) = self.ports.get(shown.index) else { continue };
             let Some(link) = rates.get(port.link.as_str()) else { continue };
             let known = link.rate_bps[usize::from(link.from != port.from)];
-            shown.rate_bps = known.or(shown.rate_bps);
+            // A rate that is stepped is in the sample itself.
+            shown.rate_bps = shown.rate_bps.or(known);
         }
         mark(sample, limits);
     }

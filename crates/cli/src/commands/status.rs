@@ -38,6 +38,7 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         print(&status);
         if let Some(sample) = sample {
             lateness(&status, &sample);
+            controllers(&sample);
             terminal::show(|lines| queues(&sample, arguments.all, lines));
         }
         history(&status);
@@ -96,6 +97,15 @@ fn lateness(status: &Status, sample: &lockgate_measure::monitor::Sample) {
         |late| format!("frames leave up to {} late (p99)", figures::seconds(Some(late))),
     );
     say!("{late}; {}", visible(&status.priority));
+}
+
+/// Prints the rates that are stepped, each with the reason of its latest step.
+fn controllers(sample: &Sample) {
+    for it in sample.router.iter().flat_map(|router| &router.autorate) {
+        let rate = figures::rate(Some(it.rate_bps));
+        let would_be = if it.is_applied { "" } else { " would be set" };
+        say!("port {}: {rate}{would_be} by {}: {}", visible(&it.port), visible(&it.law), visible(&it.reason));
+    }
 }
 
 /// Prints the policies, the newest first.

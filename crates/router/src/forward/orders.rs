@@ -191,6 +191,7 @@ impl OrderSender {
 
 impl Orders {
     /// Carries out pending orders. While a sample is under way it does nothing: the trees must not change.
+    /// Returns true if ports may have changed.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -198,10 +199,11 @@ impl Orders {
         frames: &mut Frames,
         pool: &mut Pool,
         sampling: &mut Sampling,
-    ) {
+    ) -> bool {
         if sampling.is_under_way() {
-            return;
+            return false;
         }
+        let mut has_changed = false;
         for message in self.messages.take() {
             match message {
                 Message::NoteApplied(at) => sampling.note_change(at),
@@ -223,9 +225,11 @@ impl Orders {
                         (!is_cancelled).then(|| change_ports(&mut changes, now, ports, frames, pool));
                     // Fails only if the control has ended.
                     let _ = self.returned.send(Returned { changes, result });
+                    has_changed = true;
                 }
             }
         }
+        has_changed
     }
 }
 

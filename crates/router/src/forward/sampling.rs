@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::monitor::{FidelitySample, LOOKS, Monitor, Pass, RouterSample, Sample};
+use lockgate_measure::monitor::{AutorateSample, FidelitySample, LOOKS, Monitor, Pass, RouterSample, Sample};
 use lockgate_measure::recording::Event;
 
 use super::lateness::Lateness;
@@ -59,7 +59,12 @@ pub(crate) fn samples(every: Duration) -> (Sampling, Newest) {
 impl Sampling {
     /// Records a change of policy as an event of the next sample.
     pub(super) fn note_change(&mut self, now: Instant) {
-        self.events.push(Event::note(now, "policy applied"));
+        self.note(now, "policy applied");
+    }
+
+    /// Records words as an event of the next sample.
+    pub(super) fn note(&mut self, now: Instant, words: impl Into<String>) {
+        self.events.push(Event::note(now, words));
     }
 
     /// Notes a round at `now`, after which the next frame is due at `next`.
@@ -102,7 +107,7 @@ impl Sampling {
         };
         if self.monitor.close_some(&mut self.pass, SLICE, &mut self.spare, closing, pairs) {
             (self.closing, self.is_under_way) = (None, false);
-            self.publish(closing, losses);
+            self.publish(closing, losses, ports);
             self.due = Some(self.due + self.every).filter(|due| *due > now).unwrap_or(now + self.every);
             self.schedule(now);
         }
@@ -113,7 +118,13 @@ impl Sampling {
     }
 
     /// Passes the sample of the interval that ended at `at` to the readers.
-    fn publish(&mut self, at: Instant, losses: &Losses) {
+    fn publish(&mut self, at: Instant, losses: &Losses, ports: &[RouterPort]) {
+        let controllers = ports.iter().filter_map(|port| port.line.as_ref()?.sample());
+        let autorate: Vec<AutorateSample> = controllers.collect();
+        // The rate that is stepped, for those who draw it beside what is sent.
+        for (shown, port) in self.spare.ports.iter_mut().zip(ports).filter(|(_, port)| port.line.is_some()) {
+            shown.rate_bps = port.port.pace().rate.map(|rate| rate.as_bits() as f64);
+        }
         self.monitor.finish(&mut self.spare, at, &self.events);
         self.spare.dropped_samples = self.dropped;
         let host_losses = losses.total();
@@ -122,6 +133,7 @@ impl Sampling {
         self.spare.fidelity = (host_losses > 0 || late_p99_s.is_some()).then(fidelity);
         self.spare.router = Some(RouterSample {
             lost_by: losses.names().map(|(name, frames)| (name.into(), frames)).to_vec(),
+            autorate,
             ..RouterSample::default()
         });
         // The forwarder never blocks on a reader: if one is copying now, this sample is lost.

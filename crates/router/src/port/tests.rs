@@ -372,3 +372,50 @@ fn a_rate_is_stepped_as_by_a_timeline() {
         assert!(by_call == by_timeline, "{queue}");
     }
 }
+
+/// The rate of a policy is that of a start: a controller goes on at its own, also under another policy.
+#[test]
+fn a_change_of_policy_leaves_the_rate_to_the_controller() {
+    let text = |kind: &str| {
+        format!(
+            "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n\
+             [port.wan]\nqueue.q = {{ kind = \"{kind}\" }}\n[port.wan.autorate]\nmin = \"1mbit\"\nmax = \"9mbit\"\n\
+             probes = {{ to = [\"192.0.2.1\"], every = \"1s\" }}\nacknowledgements = false\n"
+        )
+    };
+    let [before, after] = ["fifo", "cake"].map(|kind| read_policy(&text(kind), "p").expect("a policy"));
+    let record =
+        Recording::new(Setup { ports: vec![PortSetup::default()], ..Setup::default() }).ports.remove(0);
+    let header = LinkHeader::Ethernet;
+    let mut port = RouterPort::build(&before.ports[0], [0, 1], header, Seed(1), record).expect("a port");
+    port.line = Some(Box::new(PortLine::of(&before.ports[0])));
+    let (mut frames, mut pool) = (Frames::new(20, 1_600), Pool::default());
+    let mut at = Instant::ZERO;
+    // A queue of a second behind.
+    for step in 0..300 {
+        at = at + Duration::from_millis(10);
+        port.line
+            .as_mut()
+            .expect("a line")
+            .answer(0, Duration::from_millis(if step < 10 { 20 } else { 1_020 }));
+        port.line.as_mut().expect("a line").send(Bytes(11_250));
+        port.step_rate(at, WallOffset::default(), &mut frames, &mut pool).expect("a controller");
+    }
+    let stepped = port.port.pace().rate.expect("a rate");
+    assert!(stepped < Rate::from_bits(9_000_000), "{stepped}");
+    let mut change = PolicyChange::new(0, &before.ports[0], &after.ports[0], header).expect("a change");
+    port.apply(&mut change, at, &mut frames, &mut pool).expect("applied");
+    assert_eq!(port.port.pace().rate, Some(stepped), "the same controller");
+    let other = PortLine::of(&after.ports[0]);
+    let change = PolicyChange::new(0, &after.ports[0], &after.ports[0], header).expect("a change");
+    let mut change = change.with_line(Some(Some(Box::new(other))));
+    port.apply(&mut change, at, &mut frames, &mut pool).expect("applied");
+    assert_eq!(port.port.pace().rate, Some(stepped), "a new controller");
+    let plain = policy("q", 9);
+    let mut change =
+        PolicyChange::new(0, &after.ports[0], &plain, header).expect("a change").with_line(Some(None));
+    port.apply(&mut change, at, &mut frames, &mut pool).expect("applied");
+    assert_eq!(port.port.pace().rate, None, "none");
+    port.apply(&mut change, at, &mut frames, &mut pool).expect("undone");
+    assert_eq!(port.port.pace().rate, Some(stepped), "undone");
+}

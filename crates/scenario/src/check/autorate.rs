@@ -1,5 +1,7 @@
 //! Checks the controller of a port's rate.
 
+use core::net::IpAddr;
+
 use lockgate_autorate::{Bounds, Law, MOST_PROBES, Parameters};
 use lockgate_engine::units::{Duration, Rate};
 use toml::Spanned;
@@ -11,10 +13,15 @@ use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::file::{AutorateTable, Probes};
 use crate::model::{Autorate, PortModel};
+use crate::policy::{Direction, PolicyAutorate};
 use crate::table_reader::{TableLocation, read_table, shorten, unknown_keys};
 
 /// Shortest and longest interval between the probes of an address.
 const EVERY: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(60)];
+
+/// Shortest interval between the probes of an address that a router sends: with it a probe, a frame of at
+/// most 62 bytes, is 1 kbit/s.
+const ROUTER_EVERY: Duration = Duration::from_millis(500);
 
 /// A controller as read, with the names that are resolved with the network.
 #[derive(Clone)]
@@ -167,6 +174,58 @@ impl Checker<'_> {
             }
         }
         model
+    }
+}
+
+impl Checker<'_> {
+    /// Checks the controller of a router's port, which queues frames of this direction, and resolves the
+    /// addresses that it probes.
+    pub(super) fn router_autorate(
+        &mut self,
+        read: &AutorateRead,
+        port: TableLocation<'_, '_>,
+        direction: Direction,
+    ) -> Option<PolicyAutorate> {
+        let value = port.table.get("autorate")?;
+        let (table, header) = (value.get_ref().as_table()?, value.span());
+        let location = TableLocation { what: "`autorate`", table, header: &header };
+        let noted = self.problems.len();
+        let AutorateRead { model, probes, line } = read;
+        if let Some((_, span)) = line {
+            let problem = Problem::new(span.clone(), "`line` names a link of a scenario");
+            self.note(problem.help("leave it out: a router's line is what is behind its interface"));
+        }
+        if model.law == Law::Oracle {
+            let problem = Problem::new(location.value("law"), "no router knows the rate of its line");
+            self.note(problem.help("choose another law, such as `brake`"));
+        }
+        if !probes.is_empty() && model.probe_every < ROUTER_EVERY {
+            let what = format!("a router does not probe each {}", model.probe_every);
+            let problem = Problem::new(location.inner("probes", "every"), what);
+            self.note(problem.help(format!("`every` is at least `{ROUTER_EVERY}`: 1 kbit/s an address")));
+        }
+        if direction == Direction::Incoming && probes.is_empty() && model.law != Law::Fixed {
+            let what = "nothing shows the delay of what arrives: acknowledgements of it come from this side";
+            let help = "add `probes = { to = [\"ADDRESS\"], every = \"500ms\" }`, of hosts beyond the line";
+            self.note(Problem::new(header.clone(), what).help(help));
+        }
+        let mut addresses: Vec<IpAddr> = Vec::new();
+        for (name, span) in probes {
+            match name.parse() {
+                Ok(address) if addresses.contains(&address) => {
+                    let problem = Problem::new(span.clone(), format!("`{address}` is probed twice"));
+                    self.note(problem.help("name each address once"));
+                }
+                Ok(address) => addresses.push(address),
+                Err(_) => {
+                    let what = format!("`{}` is not an address", shorten(name));
+                    let help = "name the address of a host beyond the line that answers, such as `192.0.2.1`";
+                    self.note(Problem::new(span.clone(), what).help(help));
+                }
+            }
+        }
+        let model = Autorate { probes: Vec::new(), line: None, ..model.clone() };
+        (self.problems.len() == noted).then_some(PolicyAutorate { model, probes: addresses })
     }
 }
 

@@ -414,11 +414,10 @@ impl Checker<'_> {
             location,
             TreeContext { network: &network, flows: &flows, rate: None, own: Pace::default() },
         )?;
-        if location.has("autorate") {
-            let problem =
-                Problem::new(location.key("autorate"), "a router does not step the rate of a port yet");
-            self.note(problem.help("give the port a `rate`, and judge a law in a scenario"));
-        }
+        let autorate = match &read.autorate {
+            Some(autorate) => Some(Arc::new(self.router_autorate(autorate, location, direction)?)),
+            None => None,
+        };
         let reads_source = |queue: &&Queue| Kind::named(queue.kind).is_some_and(|kind| kind.reads_source);
         for queue in read.tree.queues().iter().filter(reads_source) {
             let queues = location.table.get("queue").and_then(|queues| queues.get_ref().as_table());
@@ -439,6 +438,7 @@ impl Checker<'_> {
             overhead: read.overhead,
             clock: read.clock,
             ring: read.ring,
+            autorate,
             tree: read.tree,
             queues_other,
         })
@@ -467,6 +467,7 @@ impl PolicyPort {
             overhead: PortOverhead::default(),
             clock: None,
             ring: None,
+            autorate: None,
             tree: Arc::new(QueueTree::fifo()),
             queues_other: false,
         }

@@ -93,9 +93,9 @@ fn default_true() -> bool {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Probes {
-    /// Nodes that answer, at most 8.
+    /// Nodes that answer, at most 8; addresses in a policy.
     pub(crate) to: Vec<String>,
-    /// Time between two probes of one of them.
+    /// Time between two probes of one of them; at least `500ms` in a policy.
     pub(crate) every: Duration,
 }
 

@@ -570,3 +570,60 @@ fn sites_and_circuits_that_do_not_fit_are_named() {
         assert!(said.contains(expected), "`{expected}` in {said}");
     }
 }
+
+/// A policy whose port has this controller; its keys begin in line 7.
+fn controlled(mode: &str, keys: &str) -> String {
+    format!(
+        "[router]\nmode = \"{mode}\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\nqueue.q = {{ kind = \"cake\" }}\n\
+         [port.wan.autorate]\nmin = \"1mbit\"\nmax = \"9mbit\"\n{keys}\n"
+    )
+}
+
+#[test]
+fn a_controller_begins_at_its_start_and_probes_addresses() {
+    let probes = "probes = { to = [\"192.0.2.1\", \"2001:db8::1\"], every = \"500ms\" }";
+    let policy =
+        read_policy(&controlled("egress", &format!("start = \"4mbit\"\n{probes}")), "p").expect("valid");
+    let port = &policy.ports[0];
+    let autorate = port.autorate.as_deref().expect("a controller");
+    assert_eq!((port.rate, autorate.probes.len()), (Some(Rate::from_bits(4_000_000)), 2));
+    assert!(autorate.model.reads_acknowledgements && autorate.model.probes.is_empty());
+    let other =
+        read_policy(&controlled("egress", &format!("start = \"5mbit\"\n{probes}")), "p").expect("valid");
+    let other = other.ports[0].autorate.clone().expect("a controller");
+    assert!(autorate.steps_as(&other) && *autorate != *other, "only the start differs");
+    let slow = read_policy(&controlled("egress", "brake = { target = \"30ms\" }"), "p").expect("valid");
+    assert!(!autorate.steps_as(slow.ports[0].autorate.as_deref().expect("a controller")));
+    let observing = read_policy(&controlled("egress", "observe_only = true"), "p").expect("valid");
+    assert_eq!(observing.ports[0].rate, None);
+}
+
+#[test]
+fn controllers_that_no_router_can_run_are_refused() {
+    let wrong = |keys: &str, expected: &[_]| refused(&controlled("egress", keys), expected);
+    wrong("law = \"oracle\"", &[(9, 7, "no router knows the rate of its line", "`brake`")]);
+    wrong("line = \"radio\"", &[(9, 8, "`line` names a link of a scenario", "leave it out")]);
+    let probes = |to: &str, every: &str| format!("probes = {{ to = [{to}], every = \"{every}\" }}");
+    wrong(&probes("\"isp\"", "1s"), &[(9, 18, "`isp` is not an address", "192.0.2.1")]);
+    wrong(&probes("\"192.0.2.1\"", "300ms"), &[(9, 40, "does not probe each 300ms", "at least `500ms`")]);
+    let twice = probes("\"192.0.2.1\", \"192.0.2.1\"", "1s");
+    wrong(&twice, &[(9, 31, "`192.0.2.1` is probed twice", "once")]);
+    wrong("acknowledgements = false", &[(9, 20, "no signal", "probes")]);
+    refused(&controlled("ingress", ""), &[(6, 1, "nothing shows the delay of what arrives", "probes")]);
+    read_policy(&controlled("ingress", &probes("\"192.0.2.1\"", "1s")), "p").expect("valid");
+    read_policy(&controlled("ingress", "law = \"fixed\"\nfixed = { rate = \"5mbit\" }"), "p").expect("valid");
+}
+
+/// In a laboratory the provider's end of the line answers in place of the probed addresses.
+#[test]
+fn a_controller_runs_in_the_laboratory_around_its_policy() {
+    let text =
+        controlled("egress", "start = \"4mbit\"\nprobes = { to = [\"192.0.2.1\"], every = \"500ms\" }");
+    let policy = read_policy(&text, "policy.toml").expect("valid");
+    let text_of_laboratory = lockgate_scenario::laboratory(&policy, "policy.toml", None);
+    let files = std::collections::BTreeMap::from([("policy.toml".to_owned(), text.into_bytes().into())]);
+    let scenario = lockgate_scenario::read(&text_of_laboratory, "lab.toml", &files, &[]);
+    let scenario = scenario.unwrap_or_else(|problems| panic!("{problems:?}\n{text_of_laboratory}"));
+    let autorate = scenario.ports.iter().find_map(|port| port.autorate.clone()).expect("a controller");
+    assert_eq!(autorate.probes.len(), 1);
+}
