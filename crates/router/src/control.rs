@@ -18,6 +18,10 @@ pub mod directories;
 pub mod draft;
 pub mod history;
 pub mod protocol;
+#[cfg(target_os = "linux")]
+mod line_log;
+#[cfg(target_os = "linux")]
+mod rates;
 pub mod state;
 pub mod store;
 

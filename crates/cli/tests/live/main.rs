@@ -6,6 +6,7 @@
 mod applications;
 #[path = "../host/mod.rs"]
 mod host;
+mod moving_line;
 mod options;
 #[path = "../page/mod.rs"]
 mod page;

@@ -16,6 +16,7 @@ mod house;
 mod idle;
 mod memory;
 mod misfits;
+mod moving_line;
 mod numbers;
 mod own_addresses;
 mod rights;

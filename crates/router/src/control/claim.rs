@@ -158,7 +158,11 @@ impl Claim {
         if note.is_some() {
             self.store.set_aside()?;
         }
-        Boot::of(loaded, note, (origin, text), is_fresh, "was started")
+        let mut boot = Boot::of(loaded, note, (origin, text), is_fresh, "was started")?;
+        if let Some(rates) = self.store.load_rates() {
+            boot.notes.extend(super::rates::begin_at(&mut boot.policy, &rates));
+        }
+        Ok(boot)
     }
 }
 

@@ -29,8 +29,10 @@ use super::alerts::{Alerts, Notice};
 use super::claim::{Boot, Claim, UnusedFile, remove_socket};
 use super::directories::SOCKET;
 use super::draft::Draft;
+use super::line_log::LineLogs;
 use super::notify::Notifier;
 use super::protocol::{Answer, Changed, Refusal, Request, Status};
+use super::rates::RateKeeper;
 use super::state::{Change, Control, Reversal, Stamp};
 use super::store::{Store, StoreError};
 use super::{Engine, NotedPolicy};
@@ -113,7 +115,7 @@ impl<E: Engine + Send + 'static> Server<E> {
         let mut clients = Clients::default();
         let last_sample = None;
         let (alive_at, look_at) = (Duration::ZERO, Duration::ZERO);
-        let notices = Notices::new();
+        let (notices, rates) = (Notices::new(), RateKeeper::new(&claim.store));
         let (sufferers, alerts, alerts_of) = (Sufferers::default(), Alerts::default(), None);
         let mut serving = Serving {
             claim,
@@ -131,6 +133,8 @@ impl<E: Engine + Send + 'static> Server<E> {
             alerts_of,
             notices,
             captures: Captures::default(),
+            rates,
+            lines: LineLogs::default(),
             unused: boot.unused,
         };
         let serve = move || {
@@ -185,6 +189,8 @@ struct Serving<E> {
     alerts_of: Option<u64>,
     notices: Notices,
     captures: Captures,
+    rates: RateKeeper,
+    lines: LineLogs,
     /// The file of the start, if another policy was started.
     unused: Option<UnusedFile>,
 }
@@ -282,6 +288,9 @@ impl<E: Engine> Serving<E> {
         if let Some(message) = self.sufferers.observe(&sample, now) {
             self.log(&message);
         }
+        let mut words = self.rates.observe(&sample, &self.claim.store, now);
+        words.extend(self.lines.observe(&sample, &self.claim.store));
+        words.iter().for_each(|words| self.log(words));
         let notices = self.alerts.observe(&sample, now);
         if !notices.is_empty() {
             self.note_policy();
@@ -509,6 +518,11 @@ impl<E: Engine> Serving<E> {
 
     fn end(mut self) -> E {
         self.notifier.stopping();
+        if let Some(sample) = self.control.engine().sample()
+            && let Some(words) = self.rates.end(&sample, &self.claim.store)
+        {
+            self.log(&words);
+        }
         let on_trial = self.control.status(self.now()).trial.is_some();
         self.log(if on_trial { "stops; the policy on trial is reverted at the next start" } else { "stops" });
         // The next router with this name removes it, if it stays.

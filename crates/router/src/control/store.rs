@@ -3,6 +3,7 @@
 //! Each file is written beside its name, synchronised and renamed, the copy first. A file has a checksum in
 //! its first line, so a torn one is recognised, and the other is used.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -18,6 +19,9 @@ const HEAD: &str = "lockgate-router-history 1";
 /// Names of the two files: the one that counts, and its copy.
 const FILE: &str = "history";
 const COPY: &str = "history.copy";
+
+/// Name of the file of the safe rates.
+const RATES: &str = "rates";
 
 /// Beginning of the name of an empty file; the rest is the number of a stored trial that never ran.
 const REFUSED: &str = "refused-";
@@ -98,6 +102,9 @@ pub struct Loaded {
     pub repaired: String,
 }
 
+/// Longest file of safe rates that is read, in bytes.
+const LONGEST_RATES_BYTES: u64 = 1 << 20;
+
 /// State directory.
 #[derive(Clone, Debug)]
 pub struct Store {
@@ -155,6 +162,30 @@ impl Store {
             Content::Absent => Err(self.damaged(format!("{damage}, and it has no copy"))),
             Content::Damaged(why) => Err(self.damaged(format!("{damage}, and its copy {why}"))),
         }
+    }
+
+    /// Returns the stored safe rates in bit/s, by port; `None` without any, or if they cannot be read: a
+    /// start does without.
+    pub(super) fn load_rates(&self) -> Option<BTreeMap<String, u64>> {
+        let file = open_file(&self.folder.join(RATES), File::options().read(true)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST_RATES_BYTES).read_to_end(&mut bytes).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Stores the safe rates, all or none.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(super) fn save_rates(&self, rates: &BTreeMap<String, u64>) -> Result<(), StoreError> {
+        let path = self.folder.join(RATES);
+        let bytes = serde_json::to_vec(rates).map_err(|why| unreachable("write", &path, why.into()))?;
+        self.write(RATES, &bytes)
+    }
+
+    /// Creates a file of this name for the present user alone, or empties it.
+    pub(super) fn create(&self, name: &str) -> io::Result<File> {
+        open_file(&self.folder.join(name), File::options().write(true).create(true).truncate(true))
     }
 
     /// Moves damaged files aside, so that a new history can begin.
