@@ -186,13 +186,27 @@ class Run:
         Args:
             address: `"flow.NAME"`, `"flow.NAME.tcp"`, `"port.NAME"` or `"port.NAME.queue.NAME"`, with all
                 columns; or with one more name, which selects the columns that begin with it:
-                `"port.router:modem.backlog"`.
+                `"port.router:modem.backlog"`. A port whose rate changed has `rate_bps`, and one before a line
+                that a trace moves `capacity_bps`.
             run: Index of the run, in the order of the seeds.
 
         Raises:
             MetricError: If there is no such series, with those that there are.
         """
         return Table(self._inner.series(_arguments.text("address", address), _arguments.whole("run", run)))
+
+    def events(self, run: int = 0) -> Table:
+        """Returns the changes of a run and what else happened, such as each large step of a rate with its reason.
+
+        Columns: `time_s`, `kind` (`change`, `expect` or `note`), `path` and `value` of a change, `text`.
+
+        Args:
+            run: Index of the run, in the order of the seeds.
+
+        Raises:
+            RunError: If there is no such run.
+        """
+        return Table(self._inner.events(_arguments.whole("run", run)))
 
     def write_pcapng(self, file: str | os.PathLike[str], run: int = 0) -> None:
         """Writes the packets at all queues as a capture for Wireshark. Packets that were not kept are made again.

@@ -361,6 +361,11 @@ impl Run {
         series::table(self.recording(run)?, address)
     }
 
+    /// Returns the events of a run.
+    fn events(&self, run: usize) -> PyResult<Table> {
+        series::events(self.recording(run)?)
+    }
+
     /// Writes the files of `lockgate run` into a directory: report, summary, manifest. Returns its path.
     #[pyo3(signature = (directory, command = String::new()))]
     fn save(&self, py: Python<'_>, directory: PathBuf, command: String) -> PyResult<PathBuf> {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, UInt64Array};
+use arrow_array::{ArrayRef, StringArray, UInt64Array};
 use lockgate::Recording;
 use lockgate::units::{Bytes, Duration, Instant};
-use lockgate_measure::recording::{FlowRecord, PortRecord, QueueRecord, TcpRecord};
+use lockgate_measure::recording::{Event, EventKind, FlowRecord, PortRecord, QueueRecord, TcpRecord};
 use lockgate_scenario::Override;
 use pyo3::prelude::*;
 
@@ -171,7 +171,7 @@ fn of_port(port: &PortRecord) -> Columns {
         (0..ends.len()).map(|row| roots.iter().map(|record| of(record, row)).sum()).collect()
     };
     let at = |values: &[u64], row: usize| values.get(row).copied().unwrap_or_default();
-    vec![
+    let mut columns = vec![
         time(ends),
         counts(
             "backlog_packets",
@@ -185,5 +185,34 @@ fn of_port(port: &PortRecord) -> Columns {
         rates("sent_bps", &sum(&|record, row| at(&record.series.sent_bytes, row)), ends),
         counts("dropped_packets", sum(&|record, row| at(&record.series.dropped_packets, row))),
         counts("marked_packets", sum(&|record, row| at(&record.series.marked_packets, row))),
-    ]
+    ];
+    let rates = [("rate_bps", port.rate_series()), ("capacity_bps", port.capacity_series())];
+    for (name, values) in rates.into_iter().filter_map(|(name, values)| Some((name, values?))) {
+        columns.push(column(name, real(values.into_iter().map(Some))));
+    }
+    columns
+}
+
+/// Returns the changes and other events of a run, in their order.
+///
+/// # Errors
+/// None, unless the columns do not fit together.
+pub(crate) fn events(recording: &Recording) -> PyResult<Table> {
+    let events = &recording.events;
+    let texts = |name: &str, of: fn(&Event) -> &str| {
+        column(name, Arc::new(events.iter().map(|event| Some(of(event))).collect::<StringArray>()))
+    };
+    let kind: fn(&Event) -> &str = |event| match event.kind {
+        EventKind::Change => "change",
+        EventKind::Expect => "expect",
+        EventKind::Note => "note",
+    };
+    let columns = vec![
+        column("time_s", real(events.iter().map(|event| Some(event.at.as_secs_f64())))),
+        texts("kind", kind),
+        texts("path", |event| &event.path),
+        texts("value", |event| &event.value),
+        texts("text", |event| &event.text),
+    ];
+    Table::new(columns).map_err(|error| fault(&error))
 }

@@ -70,6 +70,21 @@ def test_series_are_tables_with_units_in_the_names(line: lg.Scenario) -> None:
             run.series(address)
 
 
+def test_a_rate_that_is_stepped_is_a_series_and_its_reasons_are_events() -> None:
+    file = Path(__file__).parents[2] / "scenarios" / "autorate.toml"
+    run = lg.read(file).set("duration", "6s").run()
+    shaped = run.series("port.gateway:modem.rate")
+    assert shaped.columns == ["time_s", "rate_bps"] and len(set(shaped["rate_bps"])) > 10
+    capacity = run.series("port.modem:isp.capacity")
+    assert capacity.columns == ["time_s", "capacity_bps"] and min(capacity["capacity_bps"]) > 0
+    events = run.events()
+    assert events.columns == ["time_s", "kind", "path", "value", "text"]
+    reasons = [text for text in events["text"] if text.startswith("port gateway:modem: ")]
+    assert reasons and all(" -> " in reason for reason in reasons)
+    with pytest.raises(lg.MetricError, match="rate_bps"):
+        run.series("port.gateway:modem.speed")
+
+
 def test_a_wrong_name_or_metric_names_the_nearest(line: lg.Scenario) -> None:
     run = line.run()
     with pytest.raises(lg.MetricError, match="did you mean `one`"):
