@@ -46,9 +46,9 @@ struct Mean {
 impl Mean {
     fn push(&mut self, delay: Duration, elapsed: Duration) {
         // Limited, so that the sum of an hour has room: 2^64 ps are 213 days.
-        self.sum = self.sum + delay.min(Duration::from_secs(10));
+        self.sum += delay.min(Duration::from_secs(10));
         self.count += 1;
-        self.time = self.time + elapsed.min(Duration::from_millis(200));
+        self.time += elapsed.min(Duration::from_millis(200));
     }
 
     fn get(&self) -> Duration {

@@ -31,7 +31,7 @@ struct Outstanding {
     to: u32,
     bytes: u32,
     sent: Instant,
-    /// Time stamp of the last sending (TSval).
+    /// Time stamp of the last sending (`TSval`).
     stamp: Option<u32>,
     was_sent_twice: bool,
     is_delivered: bool,
@@ -53,7 +53,7 @@ pub struct Data {
     pub payload: u32,
     /// Length of the frame.
     pub bytes: Bytes,
-    /// Time stamp of the sender (TSval), if it has one.
+    /// Time stamp of the sender (`TSval`), if it has one.
     pub stamp: Option<u32>,
 }
 
@@ -66,7 +66,7 @@ pub struct Acknowledgement {
     pub blocks: [(u32, u32); 3],
     /// Number of blocks.
     pub block_count: u8,
-    /// Time stamp of the data that it answers (TSecr), if it has one.
+    /// Time stamp of the data that it answers (`TSecr`), if it has one.
     pub echo: Option<u32>,
 }
 

@@ -54,7 +54,7 @@ const NETWORK: u32 = 0xfff0_0000;
 /// Packet type of a frame that the kernel sends (`PACKET_OUTGOING`).
 const OUTGOING: u32 = 4;
 
-/// Returns the filter: frames of this direction that have TCP, ICMP or ICMPv6 in IP, or a session of PPPoE.
+/// Returns the filter: frames of this direction with TCP, ICMP or `ICMPv6` in IP, or a session of `PPPoE`.
 fn filter(heard: Heard) -> [Instruction; 14] {
     // The first two instructions decide the direction; the last two pass a frame or drop it.
     let [is_sent, is_received] = if heard == Heard::Outgoing { [0, 11] } else { [11, 0] };

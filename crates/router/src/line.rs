@@ -66,6 +66,16 @@ pub(crate) struct PortLine {
     stepper: Option<Stepper>,
 }
 
+/// Change of the line of a port. Once applied, it is its own inverse.
+#[derive(Default)]
+pub(crate) enum LineChange {
+    /// The port keeps what it has.
+    #[default]
+    Keep,
+    /// It gets this line, or none.
+    Exchange(Option<Box<PortLine>>),
+}
+
 /// Step of a port's rate.
 pub(crate) struct RateStep {
     /// Time of the next step.
@@ -253,16 +263,12 @@ fn step_alike(old: &PolicyPort, new: &PolicyPort) -> bool {
     }
 }
 
-/// Returns for each port of `new` the line that it gets; `None`: it keeps what it has. Opens sockets in the
-/// namespace of the calling thread.
+/// Returns the change of the line of each port of `new`. Opens sockets in the namespace of this thread.
 ///
 /// # Errors
 /// If the kernel refuses a socket.
-pub(crate) fn changed_lines(
-    running: Option<&Policy>,
-    new: &Policy,
-) -> Result<Vec<Option<Option<Box<PortLine>>>>, Refusal> {
-    let mut lines: Vec<Option<Option<Box<PortLine>>>> = new.ports.iter().map(|_| None).collect();
+pub(crate) fn changed_lines(running: Option<&Policy>, new: &Policy) -> Result<Vec<LineChange>, Refusal> {
+    let mut lines: Vec<LineChange> = new.ports.iter().map(|_| LineChange::Keep).collect();
     for group in groups(new) {
         let stays =
             |running: &Policy| group.iter().all(|it| step_alike(&running.ports[*it], &new.ports[*it]));
@@ -273,7 +279,7 @@ pub(crate) fn changed_lines(
         let line = if steps { Some(open(new, &group)?) } else { None };
         for (side, index) in group.into_iter().enumerate() {
             let port = &new.ports[index];
-            lines[index] = Some(line.clone().map(|line| {
+            lines[index] = LineChange::Exchange(line.clone().map(|line| {
                 let stepper = port.autorate.as_ref().map(|autorate| Stepper::new(&port.name, autorate));
                 Box::new(PortLine { line, side, stepper })
             }));

@@ -13,7 +13,7 @@ use lockgate_measure::recording::PortRecord;
 use lockgate_scenario::policy::PolicyPort;
 
 use crate::frames::Frames;
-use crate::line::{PortLine, RateStep};
+use crate::line::{LineChange, PortLine, RateStep};
 use crate::tap::Tap;
 
 /// Port of a running router.
@@ -52,8 +52,7 @@ pub(crate) struct PolicyChange {
     pub(crate) port: usize,
     change: PortChange,
     queues_other: bool,
-    /// Line that the port gets; `None`: it keeps what it has.
-    line: Option<Option<Box<PortLine>>>,
+    line: LineChange,
 }
 
 impl PolicyChange {
@@ -69,12 +68,12 @@ impl PolicyChange {
     ) -> Result<Self, Invalid> {
         let change = new.tree.on(header).change_from(&old.tree.on(header))?;
         let change = change.with_pace(Some(own_pace(new, header)));
-        Ok(Self { port: index, change, queues_other: new.queues_other, line: None })
+        Ok(Self { port: index, change, queues_other: new.queues_other, line: LineChange::Keep })
     }
 
-    /// Returns the change with this line of the port; `None`: it keeps what it has.
+    /// Returns the change with one of the port's line.
     #[must_use]
-    pub(crate) fn with_line(self, line: Option<Option<Box<PortLine>>>) -> Self {
+    pub(crate) fn with_line(self, line: LineChange) -> Self {
         Self { line, ..self }
     }
 }
@@ -269,7 +268,7 @@ impl RouterPort {
     ) -> Result<Effect, Invalid> {
         let effect = self.change(&mut change.change, now, frames, pool)?;
         core::mem::swap(&mut self.queues_other, &mut change.queues_other);
-        if let Some(line) = &mut change.line {
+        if let LineChange::Exchange(line) = &mut change.line {
             core::mem::swap(&mut self.line, line);
             if let (Some(line), Some(before)) = (&mut self.line, line) {
                 line.continue_from(before);

@@ -36,7 +36,7 @@ use crate::forward::{
     Forwarder, Newest, NotApplied, OrderError, OrderSender, apply_everywhere, orders, samples,
 };
 use crate::frames::Frames;
-use crate::line::changed_lines;
+use crate::line::{LineChange, changed_lines};
 use crate::nat::Follower;
 use crate::port::{PolicyChange, RouterPort};
 use crate::tap::{CaptureReader, tap};
@@ -142,7 +142,9 @@ impl Router {
         let mut lines = changed_lines(None, &policy)?;
         for (group, (_, ports)) in groups.iter().zip(&mut opened) {
             for (index, port) in group.iter().zip(ports) {
-                port.line = lines[*index].take().flatten();
+                if let LineChange::Exchange(line) = core::mem::take(&mut lines[*index]) {
+                    port.line = line;
+                }
             }
         }
         let packet_sockets = opened.iter().find_map(|(it, _)| it.packet_socket_reason().map(reason));
@@ -314,7 +316,7 @@ impl Router {
                     problem: format!("port `{}` cannot be built: {why}", new.name),
                     help: "mend the policy, and apply it again".to_owned(),
                 })?;
-                changes.push(change.with_line(lines[*port].take()));
+                changes.push(change.with_line(core::mem::take(&mut lines[*port])));
             }
             all.push(changes);
         }

@@ -1,4 +1,4 @@
-//! A router before a line whose rate moves: a modem with a long queue, whose kernel shapes to the line's rate.
+//! A router before a line whose rate moves: a modem with a long queue, whose kernel shapes to the rate.
 //!
 //! ```text
 //! host -- router (autorate) -- modem (tbf: the line) -- server
@@ -155,8 +155,8 @@ fn median_rate(router: &Running) -> f64 {
     rates[rates.len() / 2]
 }
 
-/// Policy of a router with a controller. The line's round trip is far below a millisecond, for which the growth a
-/// round trip is made small.
+/// Policy of a router with a controller. The round trip of the line is far below a millisecond, for which the
+/// growth in a round trip is made small.
 fn policy(keys: &str) -> String {
     format!(
         "{}[port.wan]\nqueue.q = {{ kind = \"fq_codel\" }}\n[port.wan.autorate]\nmin = \"1mbit\"\nmax = \"100mbit\"\n\

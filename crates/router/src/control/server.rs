@@ -290,7 +290,9 @@ impl<E: Engine> Serving<E> {
         }
         let mut words = self.rates.observe(&sample, &self.claim.store, now);
         words.extend(self.lines.observe(&sample, &self.claim.store));
-        words.iter().for_each(|words| self.log(words));
+        for words in &words {
+            self.log(words);
+        }
         let notices = self.alerts.observe(&sample, now);
         if !notices.is_empty() {
             self.note_policy();

@@ -12,6 +12,7 @@ fn ms(ms: u64) -> Instant {
     Instant::ZERO + lockgate_engine::units::Duration::from_millis(ms)
 }
 
+#[allow(clippy::unnecessary_wraps, reason = "compared with what may be unknown")]
 fn milliseconds(ms: u64) -> Option<lockgate_engine::units::Duration> {
     Some(lockgate_engine::units::Duration::from_millis(ms))
 }

@@ -408,12 +408,13 @@ fn a_change_of_policy_leaves_the_rate_to_the_controller() {
     assert_eq!(port.port.pace().rate, Some(stepped), "the same controller");
     let other = PortLine::of(&after.ports[0]);
     let change = PolicyChange::new(0, &after.ports[0], &after.ports[0], header).expect("a change");
-    let mut change = change.with_line(Some(Some(Box::new(other))));
+    let mut change = change.with_line(LineChange::Exchange(Some(Box::new(other))));
     port.apply(&mut change, at, &mut frames, &mut pool).expect("applied");
     assert_eq!(port.port.pace().rate, Some(stepped), "a new controller");
     let plain = policy("q", 9);
-    let mut change =
-        PolicyChange::new(0, &after.ports[0], &plain, header).expect("a change").with_line(Some(None));
+    let mut change = PolicyChange::new(0, &after.ports[0], &plain, header)
+        .expect("a change")
+        .with_line(LineChange::Exchange(None));
     port.apply(&mut change, at, &mut frames, &mut pool).expect("applied");
     assert_eq!(port.port.pace().rate, None, "none");
     port.apply(&mut change, at, &mut frames, &mut pool).expect("undone");
