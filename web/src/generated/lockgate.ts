@@ -3,6 +3,35 @@
 /** The kind of object that a metric describes. */
 export type About = "run" | "flow" | "group" | "port" | "queue";
 
+/** Controller of the rate of a router's port, as it is now. */
+export type AutorateSample = {
+/** Port. */
+port: string,
+/** Law. */
+law: string,
+/** Rate that the law has chosen, in bits per second. */
+rate_bps: number,
+/** True if the port has that rate; false if the steps are only recorded. */
+is_applied: boolean,
+/** Reason of the latest step, by its name. */
+why: string,
+/** The same as a sentence, with what was measured. */
+reason: string,
+/** Delivered rate, in bits per second; `None` if it is not known. */
+delivered_bps: number | null,
+/** Delay above that of the line without a queue, in seconds; `None` if it is not known. */
+delay_s: number | null,
+/** Latest rate that was used with hardly a queue behind, in bits per second: a restart begins with it. */
+safe_bps: number | null,
+/** Steps since the start, by the name of their reason. */
+steps: Array<[string, number]>,
+/** Signals that have not moved with the load for an hour, and are not used. */
+blind: Array<string>,
+/** Probed addresses whose answers differ from the others', and that are left out. */
+left_out: Array<string>,
+/** Latest marks. */
+marks: Array<MarkSample>, };
+
 /** An axis of a figure. */
 export type Axis = {
 /** Quantity on the axis. */
@@ -752,6 +781,15 @@ delay_s: [number, number],
 /** Rate, delay and loss. */
 knobs: Array<Knob>, };
 
+/** Step of a controller that is worth a line: the rate has changed much, or the line stalls or returns. */
+export type MarkSample = {
+/** Its number since the start, from 1 on. */
+number: number,
+/** Time, in seconds. */
+at_s: number,
+/** Rates before and after, and the reason. */
+text: string, };
+
 /** How many of several flows or queues satisfy an expectation. */
 export type MembersHeld = {
 /** Number of those that satisfy the bounds. */
@@ -1205,7 +1243,9 @@ lost_by: Array<[string, number]>,
 /** Frames that took the kernel's way past the router since the start. */
 bypassed_frames: number,
 /** Reason why frames take that way now; empty: they do not. */
-bypass: string, };
+bypass: string,
+/** Controllers of the rates of its ports. */
+autorate?: Array<AutorateSample>, };
 
 /** The run of one configuration. */
 export type Run = {

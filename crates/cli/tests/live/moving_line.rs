@@ -1,7 +1,8 @@
-//! Rates that are stepped live, by the acknowledgements of kernels: in the laboratory, and by a router in one of
-//! its hosts, before a line that it plays.
+//! Rates that are stepped live, by the acknowledgements of kernels: in the laboratory, and by a router in one
+//! of its hosts, before a line that it plays.
 //!
-//! `LOCKGATE_LINES=20s` runs the router before three lines for so long each, and prints it beside the simulation.
+//! `LOCKGATE_LINES=20s` runs the router before three lines for so long each, and prints it beside the
+//! simulation.
 
 use std::fs;
 
