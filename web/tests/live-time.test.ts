@@ -118,6 +118,41 @@ describe.skipIf(executable === undefined)("what the live page shows", () => {
     margin: "",
   });
 
+  it("shows an hour of which the server has the past, and what a change did", async () => {
+    const player = new Player(pages.html);
+    player.sample = (number) => ({ ...sample(number), number: number + 40_000, at_s: 4000 + number / 10 });
+    const past = (value: number | null) => Array.from({ length: 720 }, () => value);
+    player.answer = (path) =>
+      path === "/api/past?port=0"
+        ? {
+            at_s: Array.from({ length: 720 }, (_, at) => 400 + 5 * at),
+            queues: [
+              {
+                queue: "q",
+                sent_bps: past(8e6),
+                offered_bps: past(9e6),
+                delay_s: past(0.7),
+                median_s: past(0.2),
+                packets: past(3),
+                peak_packets: past(9),
+                dropped_packets: past(2),
+                marked_packets: past(0),
+              },
+            ],
+          }
+        : {};
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    const ticks = (): Promise<string[]> =>
+      page.evaluate(() => {
+        const strips = [...document.querySelectorAll(".strip")];
+        return strips.map((strip) => strip.getAttribute("data-points") ?? "");
+      });
+    await page.getByLabel("Time shown").selectOption("3600");
+    await expect.poll(async () => Number((await ticks())[0])).toBeGreaterThan(720);
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it.each([1400, 390])("counts expectations along, and ends with the verdict: %i pixels", async (width) => {
     const player = new Player(pages.html);
     player.status = { ...status, warmup_s: 4, expectations: 2 };

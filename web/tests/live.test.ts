@@ -1,13 +1,15 @@
 /** The pieces of the page of a running run that need no browser. */
 import { describe, expect, it } from "vitest";
-import type { QueueSample, Sample } from "../src/generated/lockgate";
+import type { EventSample, PortSample, QueueSample, Sample } from "../src/generated/lockgate";
 import { Choice } from "../src/live/choice";
 import { columns } from "../src/live/columns";
+import { Effects } from "../src/live/effects";
 import { keep } from "../src/live/feed";
 import { History } from "../src/live/history";
 import { insideOf } from "../src/live/inside";
 import { readable } from "../src/live/knobs";
 import { portAt } from "../src/live/parts";
+import { withPast } from "../src/live/past";
 import { Progress } from "../src/live/progress";
 import { ticks } from "../src/live/strips";
 import { sample as played, queue } from "./live-sample";
@@ -172,5 +174,85 @@ describe("what is inside of a queue", () => {
     ]);
     queue.gauges = [["tin_0_bytes", 10]];
     expect(insideOf(queue)).toEqual([["tin all traffic", "0.0 kB"]]);
+  });
+});
+
+describe("the past of a port", () => {
+  const past = {
+    at_s: [5, 10, 15, 20],
+    queues: [
+      {
+        queue: "one",
+        sent_bps: [1, 2, 3, 4],
+        offered_bps: [5, 6, 7, 8],
+        delay_s: [0.1, null, 0.3, 0.4],
+        median_s: [null, null, 0.2, 0.2],
+        packets: [1, 1, 1, 1],
+        peak_packets: [9, 9, 9, 9],
+        dropped_packets: [0, 1, 2, 3],
+        marked_packets: [0, 0, 0, 0],
+      },
+    ],
+  };
+
+  it("stands before the samples that the page has, in the window alone", () => {
+    const columns = [
+      [19, 19.1],
+      [0.5, 0.6],
+      [0.25, 0.3],
+    ];
+    expect(withPast(columns, past, ["one"], 0, 5)).toEqual([
+      [10, 15, 19, 19.1],
+      [null, 0.3, 0.5, 0.6],
+      [null, 0.2, 0.25, 0.3],
+    ]);
+    expect(withPast(columns, past, ["one"], 3, 14)[1]).toEqual([2, 0.5, 0.6]);
+    expect(withPast(columns, past, ["gone"], 1, 14)[1]).toEqual([null, 0.5, 0.6]);
+    expect(withPast(columns, null, ["one"], 0, 0)).toBe(columns);
+    expect(withPast([[], [], []], past, ["one"], 1, 0)[1]).toEqual([1, 2, 3, 4]);
+  });
+});
+
+describe("the delay before and after a change", () => {
+  const change: EventSample = {
+    at_s: 10,
+    kind: "change",
+    path: "port.a->b.root",
+    value: "fair",
+    moved_packets: null,
+    forced_out_packets: 0,
+    text: "",
+  };
+  /** Samples of 30 s: 40 ms before the change, and 20 ms as `sample` has it after it. */
+  const samples = Array.from({ length: 300 }, (_, number): Sample => {
+    const one = played(number);
+    const [forth, back] = one.ports as [PortSample, PortSample];
+    const delay = one.at_s <= 10 ? 0.94 : 0.021;
+    return {
+      ...one,
+      ports: [{ ...forth, queues: forth.queues.map((each) => ({ ...each, sojourn_p99_s: delay })) }, back],
+    };
+  });
+
+  it("is of the port that was changed, and stands once ten seconds have passed", () => {
+    const effects = new Effects();
+    const until = (at: number): Sample[] => samples.filter(({ at_s }) => at_s <= at);
+    expect(effects.of(change, [change], until(10.5))).toBe("");
+    expect(effects.of(change, [change], until(12))).toBe("delay p99 at a->b: 940.0 ms → 21.0 ms");
+    expect(effects.of(change, [change], samples)).toBe("delay p99 at a->b: 940.0 ms → 21.0 ms");
+    expect(effects.of(change, [change], [])).toBe("delay p99 at a->b: 940.0 ms → 21.0 ms");
+  });
+
+  it("ends at the next change, and is not told if nothing was seen before", () => {
+    const next = { ...change, at_s: 10.6 };
+    expect(new Effects().of(change, [change, next], samples)).toBe("");
+    const early = { ...change, at_s: 0 };
+    expect(new Effects().of(early, [early], samples.slice(50))).toBe("");
+    expect(new Effects().of({ ...change, kind: "note" }, [], samples)).toBe("");
+  });
+
+  it("is of the worst port if no port was changed", () => {
+    const link = { ...change, path: "link.l.rate" };
+    expect(new Effects().of(link, [link], samples)).toMatch(/^delay p99 at a->b: 940/);
   });
 });

@@ -16,6 +16,7 @@ use tokio::sync::broadcast;
 use crate::channels::Board;
 use crate::command::{Outcome, Reply};
 use crate::fold::fold;
+use crate::hour::{Hour, Past};
 use crate::{Channels, Command, Error};
 
 /// Capacity of one reader's channel, in samples.
@@ -73,6 +74,7 @@ struct Kept {
     /// Ends of the samples, in seconds, and their JSON.
     texts: VecDeque<(f64, Arc<str>)>,
     bytes: usize,
+    hour: Hour,
     latest: Option<Frame>,
     events: VecDeque<EventSample>,
 }
@@ -138,6 +140,7 @@ impl Hub {
             if self.has_history.load(Ordering::Relaxed) {
                 kept.bytes += frame.json().len();
                 kept.texts.push_back((frame.sample.at_s, frame.json().clone()));
+                kept.hour.add(&frame.shown);
             }
             while kept.bytes > KEPT_BYTES || kept.texts.front().is_some_and(|(at_s, _)| *at_s < oldest) {
                 let Some((_, old)) = kept.texts.pop_front() else { break };
@@ -175,6 +178,11 @@ impl Hub {
         let start = kept.texts.partition_point(|(at_s, _)| *at_s <= after_s);
         let start = start.max(kept.texts.len().saturating_sub(most));
         kept.texts.iter().skip(start).map(|(_, json)| json.clone()).collect()
+    }
+
+    /// Returns the last hour of the queues of a port, by its index in the scenario's order.
+    pub(crate) fn past(&self, port: usize) -> Past {
+        self.kept.lock().map(|kept| kept.hour.of_port(port)).unwrap_or_default()
     }
 
     /// Keeps the queues and flows whose name contains `text` (in any case) among those that readers get of a

@@ -34,6 +34,7 @@ pub mod client;
 mod command;
 mod error;
 mod fold;
+mod hour;
 mod hub;
 #[cfg(all(feature = "kernel", target_os = "linux"))]
 pub mod kernel;

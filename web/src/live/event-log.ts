@@ -1,6 +1,7 @@
 /** Log of a run's events, newest first: filtered by a word, each change with its undo. */
 import { announce, breakable, h } from "../dom";
 import type { EventSample } from "../generated/lockgate";
+import { Effects } from "./effects";
 import type { Feed } from "./feed";
 
 /** Number of events up to which there is no filter. */
@@ -21,6 +22,7 @@ export class EventLog {
   readonly filter: HTMLInputElement;
   /** The log: there from the first event on. */
   readonly element: HTMLElement;
+  readonly #effects = new Effects();
   /** Number of events announced so far. */
   #announced = 0;
 
@@ -45,14 +47,15 @@ export class EventLog {
 
   /** Draws the events up to this time, in seconds. */
   draw(until: number): void {
-    const { events } = this.feed;
+    const { events, samples } = this.feed;
     this.element.hidden = events.length === 0;
     this.filter.hidden = events.length <= UNFILTERED;
     const wanted = this.filter.value.toLowerCase();
     const shown = events
       .filter((event) => event.at_s <= until && eventText(event).toLowerCase().includes(wanted))
       .slice(-SHOWN);
-    const key = `${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted} ${this.feed.status?.ended ?? ""}`;
+    const effects = new Map(shown.map((event) => [event, this.#effects.of(event, events, samples)]));
+    const key = `${[...effects.values()].join()} ${shown.length} ${shown.at(-1)?.at_s ?? ""} ${wanted} ${this.feed.status?.ended ?? ""}`;
     if (this.list.dataset["key"] === key) return;
     this.list.dataset["key"] = key;
     this.list.replaceChildren(
@@ -65,6 +68,7 @@ export class EventLog {
             h("time", {}, `${event.at_s.toFixed(3)} s`),
             " ",
             ...breakable(eventText(event)),
+            this.#effect(effects.get(event) ?? ""),
             this.#undoButton(event),
           ),
         ),
@@ -72,6 +76,13 @@ export class EventLog {
     if (events.length > this.#announced && this.#announced > 0)
       announce(eventText(events.at(-1) as EventSample));
     this.#announced = events.length;
+  }
+
+  #effect(text: string): HTMLElement | string {
+    if (text === "") return "";
+    const title =
+      "Means of the 99th percentile: 5 s before the change, and at most 10 s after it. Not proof of a cause.";
+    return h("small", { class: "effect", title }, text);
   }
 
   #undoButton(event: EventSample): HTMLElement | string {

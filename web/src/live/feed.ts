@@ -11,6 +11,7 @@ import type {
   Sample,
   Status,
 } from "../generated/lockgate";
+import type { PastColumns } from "./past";
 
 /** The answer of `api/state`: the status, the server's permissions, and the events so far. */
 interface State extends Status {
@@ -161,6 +162,12 @@ export class Feed {
    */
   async search(text: string): Promise<void> {
     await fetch(`api/queues?most=0&match=${encodeURIComponent(text)}`).catch(() => undefined);
+  }
+
+  /** Fetches the last hour of a port's queues. */
+  async past(port: number): Promise<PastColumns | null> {
+    const response = await fetch(`api/past?port=${port}`).catch(() => null);
+    return response?.ok ? ((await response.json()) as PastColumns) : null;
   }
 
   /** Fetches the knobs of a queue, for a network too large for a status with all knobs. */

@@ -39,9 +39,12 @@ function withParents(
   return queues.filter((queue) => places.has(queue.place));
 }
 
+/** Classes of columns that stand back on narrow screens, by their headings. */
+const CLASSES: Record<string, string> = { kind: "word", max: "most", in: "rate", out: "rate", p50: "median" };
+
 /** Returns a row of headings. */
 export const headings = (names: readonly string[]): HTMLElement =>
-  h("tr", {}, ...names.map((name) => h("th", { scope: "col" }, name)));
+  h("tr", {}, ...names.map((name) => h("th", { scope: "col", class: CLASSES[name] ?? "" }, name)));
 
 /** Returns the mean time in the queue, and in the device ring below it with the present number of packets. */
 function queueAndRing(queue: QueueSample, ring: number | undefined): [string, string] {
@@ -285,7 +288,10 @@ function queueRow({ ringed, timed, reasoned }: Shape): LiveRow {
   const head = h("th", { scope: "row" }, swatch);
   const bar = h("span", { class: "thermometer" });
   const cells = (count: number): HTMLElement[] => Array.from({ length: count }, () => h("td"));
-  const [kind, now, before] = [h("td", { class: "word" }), h("td"), cells(timed ? 4 : 3)];
+  const [kind, now] = [h("td", { class: "word" }), h("td")];
+  const before = ["max", "in", "out", ...(timed ? ["p50"] : [])].map((name) =>
+    h("td", { class: CLASSES[name] ?? "" }),
+  );
   const [delay, ring, drop, mark] = [h("td"), cells(ringed ? 2 : 0), h("td"), h("td")];
   const why = reasoned ? [h("td", { class: "why" })] : [];
   const element = h("tr", {}, head, kind, now, h("td", {}, bar), before, delay, ring, drop, mark, why);

@@ -13,6 +13,7 @@ import { type Ink, strokeOf } from "../palette";
 import { columns, DELAY, flowColumns, RATE } from "./columns";
 import type { QueueLifetime } from "./history";
 import { portAt } from "./parts";
+import { type PastColumns, withPast } from "./past";
 
 interface Strip {
   name: string;
@@ -103,7 +104,7 @@ export class Strips {
 
   /**
    * Draws samples of these queues, or of a flow if one is named; the curve of a queue that is gone stops at its last
-   * sample.
+   * sample. Of queues, `past` is what was before the samples, from a time in seconds on.
    */
   draw(
     samples: readonly Sample[],
@@ -111,6 +112,7 @@ export class Strips {
     flow: string,
     rules: readonly Rule[],
     ink: Ink,
+    past: { columns: PastColumns | null; from: number } = { columns: null, from: 0 },
   ): void {
     const chosen: readonly QueueLifetime[] =
       flow === "" ? queues : [{ port: -1, queue: flow, slot: 0, first: 0, last: Number.POSITIVE_INFINITY }];
@@ -143,7 +145,12 @@ export class Strips {
     }
     this.#plots.forEach((plot, strip) => {
       if (plot.width !== width) plot.setSize({ width, height: plot.height });
-      const data = flow === "" ? columns(samples, chosen, strip) : flowColumns(samples, flow, strip);
+      const queues = chosen.map(({ queue }) => queue);
+      const data =
+        flow === ""
+          ? withPast(columns(samples, chosen, strip), past.columns, queues, strip, past.from)
+          : flowColumns(samples, flow, strip);
+      plot.root.parentElement?.setAttribute("data-points", String(data[0]?.length ?? 0));
       // Drawn at once, so that the picture knows the time that it takes.
       plot.batch(() => plot.setData(data as uPlot.AlignedData));
     });

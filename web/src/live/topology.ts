@@ -17,6 +17,9 @@ const bits = (bps: number): string =>
         ? `${(bps / 1e3).toFixed(0)} k`
         : `${bps.toFixed(0)} `;
 
+/** Distance of the outermost nodes from the edges, in pixels: half of a name. */
+const EDGE = 60;
+
 interface Spot {
   x: number;
   y: number;
@@ -121,7 +124,9 @@ function drawRate(direction: Direction, ink: Ink): SVGElement {
   const room = Math.abs(end.x - start.x) - 8;
   // Without room it would lie over its neighbours, and below the link over names; it is in the mark's name.
   const free = room - (Math.abs(end.y - start.y) > 4 ? 30 : 0) - (isForth ? 0 : 60);
-  const short = (labels.at(-1)?.length ?? 0) * 6 <= room ? labels.at(-1) : "";
+  // Only beside a level link towards its end, where neither a name nor another link is.
+  const isAlone = isForth && Math.abs(end.y - start.y) <= 4;
+  const short = isAlone && (labels.at(-1)?.length ?? 0) * 6 <= room ? labels.at(-1) : "";
   const label = labels.find((text) => text.length * 6 <= free) ?? short ?? "";
   // Between the marks at both ends of the link, or beyond them.
   const gap = label.length * 6 <= room - 84 ? 15 : 21;
@@ -136,6 +141,18 @@ function drawRate(direction: Direction, ink: Ink): SVGElement {
     },
     label,
   );
+}
+
+/** Returns the name of a node: below it, or at the edge beside it if another node stands below. */
+function drawName(name: string, { x, y }: Spot, width: number, all: readonly Spot[], ink: Ink): SVGElement {
+  const isStacked = all.some((other) => other.x === x && other.y !== y);
+  const isShort = name.length * 7 < EDGE - 12;
+  const side = !isStacked || !isShort ? 0 : x <= EDGE ? -1 : x >= width - EDGE ? 1 : 0;
+  const place =
+    side === 0
+      ? { x, y: y + 22, "text-anchor": "middle" }
+      : { x: x + 11 * side, y: y + 4, "text-anchor": side < 0 ? "end" : "start" };
+  return svg("text", { ...place, "font-size": 12, fill: ink.text }, name);
 }
 
 /** Calls `select` with the port of the mark that is clicked, or on which Enter is pressed. */
@@ -162,7 +179,7 @@ function spotsOf(status: Status, width: number, height: number): Map<string, Spo
   const down = (y: number): number =>
     high > low ? 18 + ((height - 48) * (y - low)) / (high - low) : height / 2;
   return new Map(
-    [...found].map(([name, place]) => [name, { x: 60 + (width - 120) * place.x, y: down(place.y) }]),
+    [...found].map(([name, place]) => [name, { x: EDGE + (width - 2 * EDGE) * place.x, y: down(place.y) }]),
   );
 }
 
@@ -209,10 +226,10 @@ export function drawTopology(
       if (!isIdle) parts.push(drawRate(direction, ink));
     });
   }
-  for (const [name, { x, y }] of at) {
+  for (const [name, spot] of at) {
     parts.push(
-      svg("circle", { cx: x, cy: y, r: 6, fill: ink.text }),
-      svg("text", { x, y: y + 22, "text-anchor": "middle", "font-size": 12, fill: ink.text }, name),
+      svg("circle", { cx: spot.x, cy: spot.y, r: 6, fill: ink.text }),
+      drawName(name, spot, width, [...at.values()], ink),
     );
   }
   listen(into, select);

@@ -13,6 +13,7 @@ import { History } from "../live/history";
 import { Inside } from "../live/inside";
 import { KnobPanel } from "../live/knobs";
 import { portAt } from "../live/parts";
+import { Past } from "../live/past";
 import { Progress } from "../live/progress";
 import { bytes, rate, time } from "../live/quantities";
 import { headings, QueueTable } from "../live/queue-table";
@@ -44,6 +45,9 @@ const DRAWN = 40;
 const paceOption = (pace: number): HTMLOptionElement =>
   h("option", { value: pace }, pace === 0 ? "free" : `${pace}×`);
 
+const spanName = (span: number): string =>
+  span < 60 ? `${span} s` : span < 3600 ? `${span / 60} min` : `${span / 3600} h`;
+
 /** Returns the index of the last sample that ends at or before `at`. */
 function indexAt(samples: readonly Sample[], at: number): number {
   let [low, high] = [0, samples.length];
@@ -66,6 +70,7 @@ class LivePage {
   readonly bands = new Bands((flow) => this.#openFlow(flow));
   readonly choice = new Choice();
   readonly history = new History();
+  readonly past = new Past(this.feed, () => this.#ask());
   readonly progress = new Progress();
   readonly queues = new QueueTable(this.feed, this.choice, this.history, () => this.#ask());
   readonly log = new EventLog(this.feed, () => this.#ask());
@@ -154,8 +159,8 @@ class LivePage {
       "aria-label": "Time shown",
       onchange: (event: Event) => this.#setWindow(Number((event.target as HTMLSelectElement).value)),
     },
-    ...[5, 10, 30, 60, 300, 900].map((span) =>
-      h("option", { value: span, selected: span === 30 }, span < 60 ? `${span} s` : `${span / 60} min`),
+    ...[5, 10, 30, 60, 300, 900, 3600].map((span) =>
+      h("option", { value: span, selected: span === 30 }, spanName(span)),
     ),
   );
 
@@ -503,7 +508,12 @@ class LivePage {
     yield;
     this.backButton.hidden = this.#flow === "";
     this.#followFlow(sample);
-    if (this.#sight.isNear(this.strips.element)) this.strips.draw(shown, chosen, this.#flow, rules, ink);
+    const start = end - this.#window;
+    const [first] = samples;
+    // What the page has not seen itself.
+    if (first && first.number > 0 && first.at_s > start) this.past.want(this.choice.port);
+    if (this.#sight.isNear(this.strips.element))
+      this.strips.draw(shown, chosen, this.#flow, rules, ink, { columns: this.past.columns, from: start });
     this.#reveal();
   }
 

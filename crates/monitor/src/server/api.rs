@@ -48,6 +48,7 @@ pub(super) fn router(shared: Shared) -> Router {
         .route("/", get(page))
         .route("/api/state", get(state))
         .route("/api/samples", get(samples))
+        .route("/api/past", get(past))
         .route("/api/queues", get(queues))
         .route("/api/knobs", get(knobs))
         .route("/api/stream", get(stream::stream))
@@ -128,6 +129,22 @@ async fn samples(
     let after = range.after.filter(|after| !after.is_nan()).unwrap_or(f64::NEG_INFINITY);
     let parts = shared.hub.since(after, range.most.unwrap_or(MOST_SAMPLES).min(MOST_SAMPLES));
     text(StatusCode::OK, "application/json", format!("[{}]", parts.join(",")))
+}
+
+#[derive(Deserialize)]
+struct OfPort {
+    port: usize,
+}
+
+/// Returns the last hour of a port's queues.
+async fn past(
+    State(shared): State<Shared>,
+    of: Result<Query<OfPort>, axum::extract::rejection::QueryRejection>,
+) -> Response {
+    let Ok(Query(of)) = of else {
+        return refuse(StatusCode::BAD_REQUEST, "not a port", "port: its index, from 0").into_response();
+    };
+    answer(StatusCode::OK, &json!(shared.hub.past(of.port)))
 }
 
 #[derive(Deserialize)]

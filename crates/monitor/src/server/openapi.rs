@@ -88,6 +88,14 @@ pub(super) fn document() -> Value {
         { "name": "after", "in": "query", "schema": { "type": "number" }, "description": "seconds of the run" },
         { "name": "most", "in": "query", "schema": { "type": "integer", "minimum": 0 } },
     ]);
+    let mut past = get(
+        "The last hour of a port's queues, in intervals of 5 s: mean rates and backlogs, largest delays, sums of drops",
+        "application/json",
+    );
+    past["get"]["parameters"] = json!([
+        { "name": "port", "in": "query", "required": true, "schema": { "type": "integer", "minimum": 0 },
+          "description": "index of the port, from 0" },
+    ]);
     let mut queues =
         get("Queues by name, the worst first; later samples have them for a minute", "application/json");
     queues["get"]["parameters"] = json!([
@@ -111,6 +119,7 @@ pub(super) fn document() -> Value {
             "/": get("The page", "text/html"),
             "/api/state": get("The network, its knobs, the events, and the latest sample", "application/json"),
             "/api/samples": samples,
+            "/api/past": past,
             "/api/queues": queues,
             "/api/knobs": knobs,
             "/api/stream": get("Samples as they come: events `samples`, `missed`, `status`", "text/event-stream"),
