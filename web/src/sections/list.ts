@@ -5,6 +5,7 @@ import type { Context, Frame } from "../frame";
 import type { Comparison } from "../generated/lockgate";
 import { hasRuns, type Report } from "../report";
 import { answering, answerPart } from "./answer";
+import { blameLines, blamePart } from "./blame";
 import { flowsSection } from "./flows";
 import { isOfMembers, membersPart } from "./members";
 import { claimStrips, comparisonTables, definitionList, eventTable } from "./notes";
@@ -60,10 +61,16 @@ function verdictParts({ report, context, figures }: Placing): Parts {
     ];
   }
   const verdict = answering(report)?.verdict;
+  const answer = verdict ? answerPart(report, verdict, context.selection, figures("network")) : null;
+  // Where a large network loses, and who pays: behind the rows, so that nothing moves below the first paint.
+  const blamed = blameLines(
+    report,
+    report.comparisons.filter(isOfMembers),
+    report.comparisons.find(isOfPorts),
+  );
+  answer?.querySelector(".told")?.append(...blamed);
   return [
-    ...(verdict
-      ? [answerPart(report, verdict, context.selection, figures("network"))]
-      : verdictSection(report)),
+    ...(answer ? [answer] : verdictSection(report)),
     ...claimStrips(hasRuns(report) ? [] : tablesOf(report)),
     ...figures("verdict"),
     warningList(report),
@@ -73,7 +80,10 @@ function verdictParts({ report, context, figures }: Placing): Parts {
 function memberParts({ report, context, frames }: Placing): Parts {
   const members = membersPart(report, context, frames);
   const ports = report.comparisons.filter(isOfPorts);
-  return members ? [networkTree(report, ports[0]), ...comparisonTables(ports), members] : [];
+  const tables = report.comparisons.filter(isOfMembers);
+  return members
+    ? [networkTree(report, ports[0]), blamePart(report, tables), ...comparisonTables(ports), members]
+    : [];
 }
 
 function comparisonTitle(report: Report): string {

@@ -115,7 +115,7 @@ export function hopsOf(uses: readonly Use[]): Hop[] {
 }
 
 /** Returns the sentence on the port at which most is lost, or else waits longest: the first of the table. */
-function blame(uses: readonly Use[]): string {
+export function blame(uses: readonly Use[]): string {
   const [worst] = uses;
   if (!worst) return "";
   const all = uses.reduce((sum, { dropped }) => sum + dropped, 0);
