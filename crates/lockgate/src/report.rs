@@ -76,14 +76,22 @@ pub fn topology(scenario: &Scenario) -> Topology {
 }
 
 /// Returns the access line of each flow that is a member of a group: the end that is a member too, the queue
-/// whose rules name that host alone, and the rate that it allows.
+/// whose rules name that host with the fewest others, and the rate that it allows. A site, which has the rules
+/// of all members below it, is not the queue of one.
 fn lines(scenario: &Scenario) -> groups::Lines {
-    let mut queues: BTreeMap<IpAddr, &Queue> = BTreeMap::new();
+    let mut queues: BTreeMap<IpAddr, ((usize, bool), &Queue)> = BTreeMap::new();
     for queue in scenario.ports.iter().flat_map(|port| port.tree.queues()) {
-        for prefix in queue.rules.iter().flat_map(|rule| [rule.destination, rule.source]).flatten() {
-            let is_host = prefix.bits == if prefix.address.is_ipv4() { 32 } else { 128 };
-            if is_host {
-                queues.entry(prefix.address).or_insert(queue);
+        let prefixes = queue.rules.iter().flat_map(|rule| [rule.destination, rule.source]).flatten();
+        let is_host = |bits: u8, address: IpAddr| bits == if address.is_ipv4() { 32 } else { 128 };
+        let hosts: Vec<IpAddr> = prefixes
+            .filter(|prefix| is_host(prefix.bits, prefix.address))
+            .map(|prefix| prefix.address)
+            .collect();
+        let rank = (hosts.len(), !queue.children.is_empty());
+        for address in hosts {
+            let known = queues.entry(address).or_insert((rank, queue));
+            if rank < known.0 {
+                *known = (rank, queue);
             }
         }
     }
@@ -91,8 +99,8 @@ fn lines(scenario: &Scenario) -> groups::Lines {
         group_of(&flow.name)?;
         let [from, to] = [flow.from, flow.to].map(|node| &scenario.nodes[node]);
         let host = if group_of(&to.name).is_some() || group_of(&from.name).is_none() { to } else { from };
-        let queue = queues.get(&host.address);
-        let rate = |queue: &&Queue| queue.own_rate().map(|rate| rate.as_bits() as f64);
+        let queue = queues.get(&host.address).map(|(_, queue)| *queue);
+        let rate = |queue: &Queue| queue.own_rate().map(|rate| rate.as_bits() as f64);
         let line = groups::Line {
             host: host.name.clone(),
             queue: queue.map_or_else(String::new, |queue| queue.name.to_string()),
@@ -149,5 +157,31 @@ gap = "10ms"
         let folded = groups::fold(whole, Detail::Groups);
         assert_eq!(shown(&folded), [line, access("access (all)", None)]);
         assert_eq!(folded.nodes.len(), 3);
+    }
+
+    #[test]
+    fn the_line_of_a_member_is_its_own_queue_and_not_the_site_above_it() {
+        let text = r#"
+duration = "1s"
+node = { isp = {}, tower = {}, sub = { count = 2 } }
+link.line = { between = ["isp", "tower"], rate = "1gbit" }
+link.access = { between = ["tower", "sub/*"], rate = "1gbit" }
+flow.dl = { from = "isp", to = "sub/*", count = "sub", size = "1000B", gap = "10ms" }
+[port."isp:tower".queue]
+shaper = { kind = "htb", children = ["site", "rest"] }
+site = { kind = "class", rate = "80mbit", children = ["plan"], match = [{ destination = "sub/1" }, { destination = "sub/2" }] }
+plan = { count = "sub", kind = "fifo", rate = "20mbit", match = [{ destination = "sub/$i" }] }
+rest = { kind = "fifo", rate = "1mbit" }
+"#;
+        let files = BTreeMap::<String, Arc<[u8]>>::new();
+        let scenario = lockgate_scenario::read(text, "text", &files, &[]).expect("a scenario");
+        let lines = lines(&scenario);
+        let line = |queue: &str, host: &str| groups::Line {
+            host: host.to_owned(),
+            queue: queue.to_owned(),
+            rate_bps: Some(2e7),
+        };
+        assert_eq!(lines["dl/1"], line("plan/1", "sub/1"));
+        assert_eq!(lines["dl/2"], line("plan/2", "sub/2"));
     }
 }
