@@ -15,6 +15,7 @@ import { readLink } from "../src/play/link";
 import { readPlace } from "../src/play/place";
 import { eventOf } from "../src/play/step-view";
 import { executable, FLAGS, seriousFaults, skipped } from "./browser";
+import { layoutFaults, resize, WIDTHS } from "./layout";
 import { damaged, LINKS } from "./links";
 
 const module =
@@ -380,6 +381,18 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
       expect(await page.getAttribute("#sentence", "aria-live")).toBe("polite");
     },
   );
+
+  it("has no text over another, none cut off, and no horizontal scroll", { timeout: 240_000 }, async () => {
+    const page = await open(file());
+    await figure(page);
+    await knob(page, "port.home:server.root").waitFor();
+    const found: string[] = [];
+    for (const width of WIDTHS) {
+      await resize(page, width);
+      found.push(...(await layoutFaults(page)).map((fault) => `${width}: ${fault}`));
+    }
+    expect(found).toEqual([]);
+  });
 
   it("stays small", () => {
     const sizeOf = (...names: string[]): number =>

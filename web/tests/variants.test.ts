@@ -1,6 +1,6 @@
 /** Variants on the page: their looks, and the figures made of them. */
 import { describe, expect, it } from "vitest";
-import { frontFigure } from "../src/figures/front";
+import { frontFigure, placed } from "../src/figures/front";
 import { gridOf, heatFigure } from "../src/figures/heat";
 import { intervalsFigure } from "../src/figures/intervals";
 import { multiplesFigure, pairOf } from "../src/figures/multiples";
@@ -91,5 +91,26 @@ describe("variants", () => {
     expect(multiplesFigure(data, delay, {}).table().rows).toHaveLength(4);
     expect(frontFigure(data, front, {}).caption).toContain("#1 v0, #3 v2");
     expect(frontFigure(data, front, {}).table().rows).toHaveLength(3);
+  });
+});
+
+describe("the numbers of a trade-off", () => {
+  it("lie over no other number and no point, and stand back where there is no room", () => {
+    const at = (x: number, y: number, number: number, isFirst = false) => ({
+      x,
+      y,
+      text: String(number),
+      isFirst,
+    });
+    // Alone, and of two neighbours one at another side.
+    expect(placed([at(100, 100, 1)])).toEqual(["right"]);
+    expect(placed([at(100, 100, 7), at(116, 100, 11)])).toEqual(["top", "right"]);
+    // Those of the front first: of points at one place only one number has room on each side.
+    const heap = Array.from({ length: 6 }, (_, number) => at(100, 100, number + 1, number === 5));
+    const sides = placed(heap.map((point, index) => ({ ...point, x: point.x + 0.1 * index })));
+    expect(sides[5]).toBe("right");
+    expect(sides.filter((side) => side === null).length).toBe(2);
+    const apart = placed([at(100, 100, 1), at(100, 130, 2, true), at(100, 160, 3)]);
+    expect(apart).toEqual(["right", "right", "right"]);
   });
 });

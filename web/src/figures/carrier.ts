@@ -58,14 +58,14 @@ export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried):
   };
 }
 
-/** Returns the look of a bound's line, with its words at its end. */
+/** Returns the look of a bound's line, with its words at its end, on the side where no curve is wanted. */
 export function boundLook(ink: Ink, words: string): object {
   return {
     name: words,
     lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
     label: {
       show: true,
-      position: "insideEndTop",
+      position: words.includes(" > ") ? "insideEndBottom" : "insideEndTop",
       distance: 2,
       color: ink.bad,
       fontSize: 11,

@@ -13,6 +13,9 @@ import { metricName } from "../variants";
 import { variantColour } from "./intervals";
 
 const HEIGHT = 320;
+const GRID = { left: 62, right: 28, top: 36, bottom: 46 };
+/** Radius of a point, distance of its number from it, and width and height of a digit, in pixels. */
+const [RADIUS, GAP, DIGIT, LINE] = [6, 3, 8, 14];
 
 interface Point {
   at: number;
@@ -96,26 +99,37 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
       return [point[of] - half, point[of] + half];
     });
   const front = points.filter((point) => point.on).sort((a, b) => a.x - b.x || a.y - b.y);
+  const across = xAxis({
+    name: metricName(x, 30),
+    unit: x.unit,
+    range: extent([ends("x")], log[0]),
+    log: log[0],
+    ink,
+    parts: width < 500 ? 4 : 6,
+    zero: false,
+  }) as Limits;
+  const up = yAxis({
+    name: metricName(y, 30),
+    unit: y.unit,
+    range: extent([ends("y")], log[1]),
+    log: log[1],
+    ink,
+    zero: false,
+  });
+  const [wide, high] = [width - GRID.left - GRID.right, HEIGHT - GRID.top - GRID.bottom];
+  const sides = placed(
+    points.map((point) => ({
+      x: GRID.left + wide * share(across, point.x, log[0]),
+      y: GRID.top + high * (1 - share(up as Limits, point.y, log[1])),
+      text: String(point.at + 1),
+      isFirst: point.on,
+    })),
+  );
   return {
     ...base(ink),
-    grid: { left: 62, right: 28, top: 36, bottom: 46, outerBoundsMode: "none" },
-    xAxis: xAxis({
-      name: metricName(x, 30),
-      unit: x.unit,
-      range: extent([ends("x")], log[0]),
-      log: log[0],
-      ink,
-      parts: width < 500 ? 4 : 6,
-      zero: false,
-    }),
-    yAxis: yAxis({
-      name: metricName(y, 30),
-      unit: y.unit,
-      range: extent([ends("y")], log[1]),
-      log: log[1],
-      ink,
-      zero: false,
-    }),
+    grid: { ...GRID, outerBoundsMode: "none" },
+    xAxis: across,
+    yAxis: up,
     tooltip: {
       ...tooltip(ink),
       trigger: "item",
@@ -131,18 +145,76 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
         data: front.map((point) => [point.x, point.y]),
       },
       crosses(points, data, ink),
-      numbered(points, data, ink),
+      numbered(points, data, ink, sides),
     ],
   } as EChartsOption;
 }
 
+/** Limits of an axis. */
+interface Limits {
+  min?: number;
+  max?: number;
+}
+
+/** Returns the position of a value on an axis, from 0 to 1. */
+function share({ min = 0, max = 1 }: Limits, value: number, log: boolean): number {
+  const scale = (one: number): number => (log ? Math.log(Math.max(one, 1e-300)) : one);
+  const [from, to] = [scale(min), scale(max)];
+  return to > from ? (scale(value) - from) / (to - from) : 0.5;
+}
+
+/** Sides of a point at which its number may stand. */
+const SIDES = ["right", "top", "left", "bottom"] as const;
+type Side = (typeof SIDES)[number];
+interface Numbered {
+  x: number;
+  y: number;
+  text: string;
+  /** True if its number is placed before those of others. */
+  isFirst: boolean;
+}
+type Box = readonly [left: number, top: number, right: number, bottom: number];
+
+/** Returns the side of each point at which its number lies over no other number and no point; null without one. */
+export function placed(points: readonly Numbered[]): (Side | null)[] {
+  const dots = points.map(({ x, y }): Box => [x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS]);
+  const taken: Box[] = [];
+  const sides: (Side | null)[] = points.map(() => null);
+  const meets = (a: Box, b: Box): boolean => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const order = points.map((_, index) => index);
+  order.sort((a, b) => Number(points[b]?.isFirst) - Number(points[a]?.isFirst) || a - b);
+  for (const index of order) {
+    const { x, y, text } = points[index] as Numbered;
+    const [wide, high] = [DIGIT * text.length, LINE];
+    const boxes: Record<Side, Box> = {
+      right: [x + RADIUS + GAP, y - high / 2, x + RADIUS + GAP + wide, y + high / 2],
+      top: [x - wide / 2, y - RADIUS - GAP - high, x + wide / 2, y - RADIUS - GAP],
+      left: [x - RADIUS - GAP - wide, y - high / 2, x - RADIUS - GAP, y + high / 2],
+      bottom: [x - wide / 2, y + RADIUS + GAP, x + wide / 2, y + RADIUS + GAP + high],
+    };
+    const free = SIDES.find((side) => {
+      const box = boxes[side];
+      return ![...taken, ...dots.filter((_, dot) => dot !== index)].some((other) => meets(box, other));
+    });
+    if (free === undefined) continue;
+    sides[index] = free;
+    taken.push(boxes[free]);
+  }
+  return sides;
+}
+
 /** Returns the variants as points with their numbers, filled on the front. */
-function numbered(points: readonly Point[], data: Variants, ink: Ink): object {
+function numbered(
+  points: readonly Point[],
+  data: Variants,
+  ink: Ink,
+  sides: readonly (Side | null)[],
+): object {
   return {
     type: "scatter",
     z: 5,
     symbolSize: 11,
-    data: points.map((point) => ({
+    data: points.map((point, index) => ({
       point,
       value: [point.x, point.y],
       itemStyle: {
@@ -151,10 +223,10 @@ function numbered(points: readonly Point[], data: Variants, ink: Ink): object {
         borderWidth: 1.8,
       },
       label: {
-        show: points.length <= 40 || point.on,
-        // Neighbours have their labels on different sides.
-        position: ["right", "top", "left", "bottom"][point.at % 4],
-        distance: 4,
+        // Without room its number is in the table, and at the pointer.
+        show: sides[index] !== null,
+        position: sides[index] ?? "right",
+        distance: GAP,
         formatter: String(point.at + 1),
         color: point.on ? ink.text : ink.soft,
         fontSize: 11,

@@ -1,7 +1,17 @@
 /** Curves of the same run without a change, grey beneath the delays that it had with it. */
+import type { KeyGroup } from "../figure";
 import type { Ink } from "../palette";
 import type { ShownRun, View } from "../selection";
 import { type Curve, DELAY } from "./time-curves";
+
+/** Returns the entry of the key for these curves, if there are any. */
+export function ghostKey(view: View, ink: Ink): KeyGroup[] {
+  const has = view.runs.some(({ run }) =>
+    (run.ghosts ?? []).some(({ flows }) => flows.some(({ name }) => view.flows.includes(name))),
+  );
+  const label = "without the change";
+  return has ? [{ label: "Delay", entries: [{ label, colour: ink.soft, kind: "line", thin: true }] }] : [];
+}
 
 /** Returns the delays of the shown flows without each change, from the change until the next. */
 export function ghostCurves(view: View, shown: ShownRun, ink: Ink): Curve[] {

@@ -1,6 +1,7 @@
 /** Bounds of expectations as lines of a figure over time. */
 import type { extent } from "../axis";
 import { quantity, shortened } from "../format";
+import type { Run } from "../generated/lockgate";
 import { limitsOf } from "../report";
 import { isOfFlow, panelOf, type View } from "../selection";
 import { DELAY, RATE } from "./time-curves";
@@ -23,6 +24,25 @@ export interface BoundLine {
 
 const SECONDS: Record<string, number> = { ps: 1e-12, ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
 
+/** Group whose members' rates together an expectation bounds, and which are all shown. */
+export interface SummedGroup {
+  group: string;
+  flows: readonly string[];
+}
+
+/** Returns the groups of a run of which the sum of the rates is judged, and of which all members are shown. */
+export function summedOf(view: View, run: Run): SummedGroup[] {
+  const groups = run.summary.expect.flatMap(({ that }) => {
+    const [, group] = /^group\.([^."']+)\.(?:goodput|throughput)\.sum$/.exec(duringOf(that).address) ?? [];
+    return group === undefined ? [] : [group];
+  });
+  return [...new Set(groups)].flatMap((group) => {
+    const flows = run.flows.map(({ name }) => name).filter((name) => isOfFlow(`group.${group}.`, name));
+    const isShown = flows.length > 1 && flows.every((flow) => view.flows.includes(flow));
+    return isShown ? [{ group, flows }] : [];
+  });
+}
+
 /** Splits an address from the part of the run behind it: `flow.call.owd.p99 @ 10s..20s`. */
 export function duringOf(that: string): { address: string; during: readonly [number, number] | null } {
   const [address = "", part] = that.split(/\s*@\s*/);
@@ -41,11 +61,13 @@ export function boundsOf(view: View): BoundLine[] {
     for (const expect of run.summary.expect) {
       const { address: that, during } = duringOf(expect.that);
       const { low, high } = limitsOf(expect);
-      // A sum over a group has no curve to be compared with, nor have times to an answer.
+      // Times to an answer have no curve to be compared with; a sum over a group has one if all members are shown.
       const kind = panelOf(that);
       const flows = view.flows.filter((flow) => isOfFlow(that, flow));
       const drawn = kind === "rate" || /\.owd\./.test(that);
-      if (flows.length === 0 || !drawn || /\.(sum|mos|r_factor)$/.test(that)) continue;
+      const isSum = /\.sum$/.test(that);
+      const isSummed = summedOf(view, run).some(({ group }) => that.startsWith(`group.${group}.`));
+      if (flows.length === 0 || !drawn || /\.(mos|r_factor)$/.test(that) || (isSum && !isSummed)) continue;
       const panel = kind === "rate" ? RATE : DELAY;
       const unit = kind === "rate" ? "bit/s" : "s";
       for (const [value, sign] of [
@@ -55,7 +77,8 @@ export function boundsOf(view: View): BoundLine[] {
         if (value === null) continue;
         const key = `${panel} ${value} ${during?.join("..") ?? ""}`;
         const named = found.get(key)?.words.replace(/ [<>].*$/, "");
-        const name = that.replace(/^(flow|group)\.("[^"]*"|[^.]*)\..*$/, "$2").replaceAll('"', "");
+        const subject = that.replace(/^(flow|group)\.("[^"]*"|[^.]*)\..*$/, "$2").replaceAll('"', "");
+        const name = isSum ? `${subject} in sum` : subject;
         const names =
           named === undefined ? name : named.split(", ").includes(name) ? named : `${named}, ${name}`;
         const words = `${shortened(names, 40)} ${sign} ${quantity(value, unit)}`;

@@ -6,6 +6,7 @@ import { flowOf, isOfFlow, panelOf, queueSeriesOf, type ShownRun, type View } fr
 import { styleOf } from "../style";
 import { ghostCurves } from "./ghost-curves";
 import { queueStyles } from "./queues";
+import { summedOf } from "./time-bounds";
 
 /** Panels of the record of a run, from the top: the delay is what users feel, the others say why. */
 export const [DELAY, QUEUE, RATE, LOSS] = [0, 1, 2, 3] as const;
@@ -135,11 +136,36 @@ export function recordedCurves(of: Recorded, ink: Ink): Curve[] {
       add(DELAY, "p50", delayOf(series), false);
       if (of.lost) add(LOSS, "lost", series.lost_packets, false);
     }
+    sumCurves(view, shown, ink, curves);
     queueCurves(of, shown, ink, styles, curves);
     curves.push(...ghostCurves(view, shown, ink));
   }
   // The last are on top: thick ones, which are judged.
   return curves.sort((a, b) => a.width - b.width);
+}
+
+/** Adds the sum of the rates of each group whose sum an expectation bounds. */
+function sumCurves(view: View, shown: ShownRun, ink: Ink, curves: Curve[]): void {
+  if (view.runs.length > 1) return;
+  for (const { group, flows } of summedOf(view, shown.run)) {
+    const all = flows.flatMap((flow) => flowOf(shown.run, flow)?.series ?? []);
+    const [first] = all;
+    if (!first || all.some(({ time_s }) => time_s.length !== first.time_s.length)) continue;
+    curves.push({
+      id: `${shown.index} sum ${group}`,
+      of: group,
+      panel: RATE,
+      x: first.time_s,
+      y: first.time_s.map((_, at) => all.reduce((sum, { received_bps }) => sum + (received_bps[at] ?? 0), 0)),
+      ...styleOf(view, ink, shown, flows[0] ?? ""),
+      dash: null,
+      mark: null,
+      width: 2.4,
+      opacity: 1,
+      area: false,
+      name: `${group} sum`,
+    });
+  }
 }
 
 const byBytes = (series: QueueSeriesData): Numbers => series.backlog_bytes;

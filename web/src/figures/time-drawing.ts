@@ -15,7 +15,7 @@ import { boundLook, capacityLook, carrier } from "./carrier";
 import { endNames, levelAt, type NamedPanel } from "./end-names";
 import { queueStyles } from "./queues";
 import { LABELLED, type Rule, rulesOf } from "./rules";
-import { type BoundLine, boundsOf, REACHED, reaching } from "./time-bounds";
+import { type BoundLine, boundsOf, reaching } from "./time-bounds";
 import {
   type Backlog,
   type Curve,
@@ -48,6 +48,8 @@ const THIN = 0.5;
  * ones are all spikes.
  */
 const MEAN = 14;
+/** The rate of a link up to so many times the largest rate is drawn: beyond, the curves would lie on the axis. */
+const NEAR = 2;
 /** Distance in pixels around the pointer within which the tooltip reads a dot. */
 const REACH = 4;
 /**
@@ -91,6 +93,7 @@ export class TimeDrawing {
   readonly #tops: number[] = [];
   #width = 900;
   #cached: { ink: Ink; curves: (Curve & { gaps: boolean })[] } | null = null;
+  #isNear: boolean | null = null;
   /** Seconds a pixel in the window drawn last. */
   #pixel = 0;
 
@@ -100,6 +103,8 @@ export class TimeDrawing {
     readonly queues: readonly string[],
     readonly backlog: Backlog,
     readonly range: readonly [number, number],
+    /** True for a picture that is soon replaced: with few points, and without thin curves. */
+    readonly isCoarse = false,
   ) {
     this.rules = this.events();
     this.#bounds = this.bounds();
@@ -176,15 +181,21 @@ export class TimeDrawing {
 
   /** Whether the line at the rate of the link is near enough to the rates to be drawn. */
   get hasCapacity(): boolean {
-    const { capacity } = this;
+    this.#isNear ??= this.#hasCapacity(this.capacity);
+    return this.#isNear;
+  }
+
+  #hasCapacity(capacity: number | null): boolean {
     if (capacity === null) return false;
-    const rates = this.view.flows.map(
-      (flow) => flowOf(this.view.runs[0]?.run as Run, flow)?.series.received_bps ?? [],
-    );
-    const queues = this.queues.map(
-      (name) => queueSeriesOf(this.view.runs[0]?.run as Run, this.view.port, name)?.sent_bps ?? [],
-    );
-    return REACHED * (extent([...rates, ...queues])?.[1] ?? 0) >= capacity;
+    const { run } = this.view.runs[0] as { run: Run };
+    const flows = this.view.flows.flatMap((flow) => flowOf(run, flow)?.series ?? []);
+    const queues = this.queues.flatMap((name) => queueSeriesOf(run, this.view.port, name) ?? []);
+    // As they are drawn: a burst of one interval is no rate.
+    const means = [
+      ...flows.map(({ time_s, received_bps }) => reduced(time_s, received_bps)),
+      ...queues.map(({ time_s, sent_bps }) => reduced(time_s, sent_bps)),
+    ].map((curve) => curve.means(this.#width / MEAN, this.range).map(([, rate]) => rate));
+    return NEAR * (extent(means)?.[1] ?? 0) >= capacity;
   }
 
   get #warmup(): number {
@@ -198,7 +209,7 @@ export class TimeDrawing {
     const points = curves.map((curve) =>
       this.panels[curve.panel]?.mean === true
         ? reduced(curve.x, curve.y).means(this.#width / MEAN, window)
-        : reduced(curve.x, curve.y).extremes(moving ? MOVING : BUCKETS, window),
+        : reduced(curve.x, curve.y).extremes(moving || this.isCoarse ? MOVING : BUCKETS, window),
     );
     const ranges = this.panels.map((_, index) => {
       const own = points.filter((_, at) => curves[at]?.panel === index);
@@ -220,8 +231,8 @@ export class TimeDrawing {
       gridIndex: index,
     }));
     const drawn = curves.flatMap((curve, index) => {
-      // The thin ones, which only accompany another, are left out while the window moves.
-      if (moving && curve.opacity <= THIN) return [];
+      // The thin ones, which only accompany another, are left out while the window or a value moves.
+      if ((moving || this.isCoarse) && curve.opacity <= THIN) return [];
       return this.#series(curve, points[index] ?? [], this.panels[curve.panel]?.log === true);
     });
     const [from, to] = window;
@@ -271,7 +282,7 @@ export class TimeDrawing {
     const measured = window[1] > warmup ? warmup : window[0];
     const values = columns.map((column) => column.filter(([x]) => x >= measured).map((point) => point[1]));
     const bounds = this.#bounds.filter((bound) => bound.panel === panel).map((bound) => bound.value);
-    if (panel === RATE && this.capacity !== null) bounds.push(this.capacity);
+    if (panel === RATE && this.capacity !== null && this.hasCapacity) bounds.push(this.capacity);
     const range = reaching(extent(values, this.panels[panel]?.log === true), bounds);
     const early = extent(columns.map((column) => column.map((point) => point[1])));
     return { range, spike: early && range && early[1] > 1.25 * range[1] ? early[1] : null };

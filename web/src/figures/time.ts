@@ -7,11 +7,15 @@ import { isolated } from "../decimate";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
 import { flowOf, type View } from "../selection";
 import { flowKey } from "../style";
+import { ghostKey } from "./ghost-curves";
 import { queueKey, queuesOf } from "./queues";
 import { asideOf } from "./rules";
 import { type Backlog, delayOf, isBrief, type Panel } from "./time-curves";
 import { TimeDrawing } from "./time-drawing";
 import { timeTable } from "./time-table";
+
+/** Setting of a figure that is soon replaced, as while a slider moves. */
+export const COARSE = "coarse";
 
 /** Part of a run after which figures end with the last packet, if no flow receives any more. */
 const SHORT = 0.25;
@@ -71,7 +75,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
     queues.all > queues.shown.length
       ? ` Queues shown: the ${queues.shown.length} fullest of ${queues.all}.`
       : "";
-  const drawing = new TimeDrawing(view, panels, queues.shown, backlog, range);
+  const drawing = new TimeDrawing(view, panels, queues.shown, backlog, range, settings[COARSE] === "yes");
   return {
     id: "time",
     title: `Delay, queue${lost ? ", rate and loss" : " and rate"} over time`,
@@ -79,7 +83,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
       `Thick: ${allBrief ? "largest" : "median"} delay, queue of ${view.port || "no port"}, rate received. ` +
       `Thin: ${allBrief ? "" : "99th percentile of delay, "}${backlog === "packets" ? "greatest queue in an interval, " : ""}rate offered. ` +
       `${backlog === "time" ? "The wait in a queue is about its backlog over the rate at which it is served. " : ""}` +
-      `${drawing.hasCapacity ? `Areas: what the queues of ${view.port} sent; dashed: the rate of its link. ` : ""}` +
+      `${view.runs.length === 1 ? `Areas: what the queues of ${view.port} sent${drawing.hasCapacity ? "; dashed: the rate of its link" : ""}. ` : ""}` +
       "Rates are means over as many intervals as the width asks for: zoom in for single ones." +
       `${brief > 0 && !allBrief ? " Members of groups have the largest delay of each interval." : ""}` +
       `${dotted ? ` A dot${view.mixed ? ", hollow in simulation," : ""} is an interval with packets between two without.` : ""}` +
@@ -95,7 +99,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
         chosen: backlog,
       },
     ],
-    key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink)],
+    key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink), ...ghostKey(view, ink)],
     height: () => drawing.height,
     draw: (ink, width, window) => ({ option: drawing.option(ink, width, window) }),
     table: () => timeTable(view, queues.shown),
