@@ -1,5 +1,6 @@
 /** A lesson on the page: its question, the reader's guess, the run, and the explanation. */
 import { h } from "../dom";
+import { micro } from "../format";
 import type { Decisions, RunRequest } from "../generated/lockgate";
 import type { Report } from "../report";
 import type { Theme } from "../theme";
@@ -38,6 +39,8 @@ export class Lessons {
   #worker: Supervised | null = null;
   #number: number | null = null;
   #points = 0;
+  /** Number of questions and decisions so far. */
+  #asked = 0;
 
   constructor(
     readonly theme: Theme,
@@ -60,7 +63,7 @@ export class Lessons {
     this.menu.open = false;
     if (!lesson) return;
     this.#number = number;
-    this.#points = 0;
+    [this.#points, this.#asked] = [0, 0];
     this.element.hidden = false;
     this.element.replaceChildren(
       h(
@@ -87,7 +90,7 @@ export class Lessons {
     const part = lesson.parts[at];
     if (!part) {
       this.#body.replaceChildren(
-        h("p", { role: "status" }, `You were right ${this.#points} times. ${lesson.end}`),
+        h("p", { role: "status" }, `You were right in ${this.#points} of ${this.#asked}. ${lesson.end}`),
       );
       return;
     }
@@ -114,6 +117,7 @@ export class Lessons {
         buttons[right]?.classList.add("right");
         const isRight = right === guess;
         this.#points += Number(isRight);
+        this.#asked += 1;
         answer.replaceChildren(
           h("p", {}, h("b", {}, isRight ? "Right. " : `No: ${question.options[right] ?? ""}. `), measured),
           h("p", {}, question.because),
@@ -176,13 +180,19 @@ export class Lessons {
       return;
     }
     const { series } = this.theme.ink;
-    const flows = walk.tree.map(({ name }) => name);
+    // The queues have the colours that the flows of their names have in the figures.
+    const flows = walk.tree.filter(({ is_leaf }) => is_leaf).map(({ name }) => name);
     const drawing = {
       colourOf: (flow: string) => series[Math.max(0, flows.indexOf(flow)) % series.length] as string,
       follow: () => {},
     };
     const hidden = { ...step, step: { event: "empty" as const }, decision: null };
-    const open = { ...decision, choice: "unknown" as const, why: ["Which queue sends next?"], drops: 0 };
+    const rows = decision.rows.map((row) => ({
+      ...row,
+      fields: row.fields.filter(({ name }) => !round.hides.includes(name)),
+    }));
+    const asking = { choice: "unknown" as const, why: ["Which queue sends next?"], drops: 0 };
+    const open = { ...decision, rows, ...asking };
     const chosen =
       typeof decision.choice === "object" && "packet" in decision.choice ? decision.choice.packet.row : null;
     const answer = h("div", { class: "lesson-answer", role: "status", "aria-live": "polite" });
@@ -195,11 +205,17 @@ export class Lessons {
       if (chosen !== null) buttons[chosen]?.classList.add("right");
       const isRight = guess === chosen;
       this.#points += Number(isRight);
+      this.#asked += 1;
       const go = (): void =>
         void walk.next().then((moved) => (moved ? this.#turn(place, walk, round, done + 1, next) : next()));
       const further = h("button", { type: "button", class: "next", onclick: go }, "Next packet");
       answer.replaceChildren(
-        h("p", {}, h("b", {}, isRight ? "Right: " : "No: "), `${eventOf(step)}. ${decision.sentence}.`),
+        h(
+          "p",
+          {},
+          h("b", {}, isRight ? "Right: " : "No: "),
+          `${eventOf(step)}. ${micro(decision.sentence)}.`,
+        ),
         further,
       );
       further.focus();

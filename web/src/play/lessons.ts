@@ -34,6 +34,8 @@ export interface ByHand {
   from: number;
   /** Number of decisions. */
   rounds: number;
+  /** Columns of the state that the reader computes: hidden until the choice. */
+  hides: readonly string[];
   because: string;
 }
 
@@ -68,7 +70,7 @@ const below = (value: number, bounds: readonly number[]): number => {
 
 const SLOW: Lesson = {
   title: "Why does an upload make a line slow?",
-  about: "A call and an upload share a line of 10 Mbit/s. The upload would send 12.",
+  about: "A call and an upload share a line of 10 Mbit/s. The upload sends 12, more than the line carries.",
   parts: [
     {
       kind: "guess",
@@ -80,7 +82,7 @@ const SLOW: Lesson = {
         return { right: below(late, [0.05, 0.2]), measured: `They are ${ms(late)} late.` };
       },
       because:
-        "The queue is full all the time, and a packet waits for all 400 before it: 400 of 1442 bytes take 461 ms at 10 Mbit/s. The call sends 80 kbit/s and does nothing wrong.",
+        "The queue is full all the time, and a packet waits for all 400 before it: 400 packets of 1442 bytes take 461 ms at 10 Mbit/s, and the way itself 10 ms. The call sends 80 kbit/s and does nothing wrong.",
     },
     {
       kind: "guess",
@@ -115,10 +117,10 @@ const SLOW: Lesson = {
         return { right: below(late, [0.02, 0.2]), measured: `The slowest 1 % are ${ms(late)} late.` };
       },
       because:
-        "10 ms are the way itself. The call's queue is nearly empty, so its packet is served in the next turn; the upload waits in its own queue, which it fills itself.",
+        "10 ms of it are the way itself. The call's queue is nearly empty, so its packet is served in the next turn; the upload waits in its own queue, which it fills itself.",
     },
   ],
-  end: "Now your own line: set the knob wan rate to what you pay for, and root to one-queue and to flow-queues.",
+  end: "Now your own line: set the knob “wan rate” to the rate of your uploads, and “home:server root” to one-queue and to flow-queues.",
 };
 
 const EXERCISE = `title = "three queues share a line by deficit round robin"
@@ -152,22 +154,24 @@ const BY_HAND: Lesson = {
   parts: [
     {
       kind: "by hand",
-      ask: "Deficit round robin: a queue whose turn comes gets its quantum, and sends while its deficit covers its next packet.",
+      ask: "Deficit round robin: the queue whose turn is 1 sends while its deficit covers its next packet. Then its deficit grows by its quantum, and its turn is the last. A queue that was empty begins anew with its quantum.",
       text: EXERCISE,
       port: "a:b",
       from: 0.02,
       rounds: 6,
+      hides: [],
       because: "The turns need no sorting, and no queue waits longer than one round of the others.",
     },
     {
       kind: "by hand",
-      ask: "Weighted fair queueing: of the packets at the heads, the one with the smallest finish tag goes first.",
+      ask: "Weighted fair queueing: a packet's finish tag is its start tag plus its length over the weight of its queue. Of the next packets, the one with the smallest finish tag goes first. The start tag is the finish tag of the packet before it in its queue, or the virtual time at its arrival if that is later.",
       text: TAGS,
       port: "a:b",
       from: 0.02,
       rounds: 6,
+      hides: ["finish tag"],
       because:
-        "A finish tag is the time, in bytes per weight, at which a fluid server would end the packet: the rule follows that server packet by packet.",
+        "A finish tag is the virtual time, in bytes over weight, at which a server that serves all queues at once, by their weights, would finish the packet. The rule follows that server packet by packet.",
     },
   ],
   end: "Every kind can be stepped through so: choose an example, and step through its decisions.",
@@ -203,7 +207,7 @@ const TRUST: Lesson = {
     },
     {
       kind: "guess",
-      ask: "Five runs with five seeds: which number of the call depends on chance?",
+      ask: "Five runs with five seeds: which number of the call differs between them by more than 5 %?",
       options: ["Its delay", "Its rate", "Neither"],
       text: queueOf("flow-queues"),
       find: async (run) => {
@@ -222,7 +226,7 @@ const TRUST: Lesson = {
     },
     {
       kind: "guess",
-      ask: "One of three claims is false. Which?",
+      ask: "One of three claims is false; equal means within a tenth. Which?",
       options: [
         "In one queue the call loses as large a part of its packets as the upload",
         "Flow queues spare the upload most of its losses",

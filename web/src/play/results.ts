@@ -3,7 +3,7 @@ import { h } from "../dom";
 import type { Make } from "../figure";
 import { ccdfFigure, cdfFigure } from "../figures/distribution";
 import { FIGURES } from "../figures/list";
-import { timeFigure } from "../figures/time";
+import { COARSE, timeFigure } from "../figures/time";
 import { isSmall, networkFigure } from "../figures/topology";
 import { type Context, Frame } from "../frame";
 import { EMPTY, type Report } from "../report";
@@ -63,6 +63,8 @@ export class Results {
   #preview: Report | null = null;
   #pinned: Report | null = null;
   #isBehind = false;
+  /** True if the figure over time is drawn coarsely: another one may follow at once. */
+  #isCoarse = false;
 
   constructor(readonly theme: Theme) {
     const later = (work: () => void): void => void setTimeout(work);
@@ -105,13 +107,15 @@ export class Results {
       return;
     }
     this.#preview = report;
+    this.#isCoarse = true;
     this.element.classList.remove("behind");
     this.#frames.time.refreshSoon();
   }
 
-  /** Shows the result of a whole run. */
-  show(report: Report): void {
+  /** Shows the result of a whole run; coarsely if another may follow at once, until `refine` is called. */
+  show(report: Report, isCoarse = false): void {
     this.#whole = report;
+    this.#isCoarse = isCoarse;
     this.#preview = null;
     this.#isBehind = false;
     for (const part of [this.element, this.further]) part.classList.remove("behind");
@@ -120,14 +124,24 @@ export class Results {
     this.#tell(report);
   }
 
+  /** Draws all points of the result, once no other follows. */
+  refine(): void {
+    if (!this.#isCoarse) return;
+    this.#isCoarse = false;
+    this.#frames?.time.refreshSoon();
+  }
+
   #ghost(): Report | null {
     return this.#pinned ?? (this.#isBehind || this.#preview ? this.#whole : null);
   }
 
   #begin(report: Report): void {
     this.#context.selection.replace(report);
-    const time: Make = (view, settings) =>
-      haunted(timeFigure, this.#ghost())(this.#preview ? viewOf(this.#preview, view) : view, settings);
+    const time: Make = (view, settings) => {
+      const own = this.#preview ? viewOf(this.#preview, view) : view;
+      const set = this.#isCoarse ? { ...settings, [COARSE]: "yes" } : settings;
+      return haunted(timeFigure, this.#ghost())(own, set);
+    };
     // The other figures come after the first, one a frame: painted together they make a long task.
     const others = { ...this.#context, later: (work: () => void) => this.#queue.add(work) };
     const frame = (make: Make): Frame => new Frame(make, others);

@@ -93,24 +93,26 @@ export class Runner {
     let settled: Promise<void> | null = null;
     const early = (answer: Answer<Ran>): void => {
       if (round !== this.#round) return;
-      this.#show(answer, performance.now() - begun);
+      this.#show(answer, performance.now() - begun, why);
       settled = this.#settle(engine, text, files, why);
       settled.catch(() => {});
     };
     const answer = (await engine.job({ run: { scenario } }, { progress, early }, files)) as Answer<Ran>;
     await settled;
-    this.#show(answer, settled === null ? performance.now() - begun : null);
+    // What follows the effects of changes is the last picture of this text.
+    if (settled === null) this.#show(answer, performance.now() - begun, why);
+    else this.#show(answer, null, "opened");
     this.progress.hidden = true;
     if (settled === null) await this.#settle(engine, text, files, why);
   }
 
   /** Shows the result of a whole run, with the milliseconds that it took; null if others followed it. */
-  #show({ value, parts }: Answer<Ran>, took: number | null): void {
+  #show({ value, parts }: Answer<Ran>, took: number | null, why: Cause): void {
     const report = json<Report>(parts["report"]);
     const [first] = report.runs;
     if (first) this.#duration = first.summary.duration_s;
     if (took !== null) this.#speed = this.#duration / Math.max(took, 1);
-    this.results.show(report);
+    this.results.show(report, why === "sliding" || why === "set");
     this.calls.tell(value.warnings);
   }
 
@@ -121,6 +123,7 @@ export class Runner {
     const round = this.#round;
     if (why !== "opened") await new Promise((resolve) => setTimeout(resolve, SETTLED));
     if (round !== this.#round) return;
+    this.results.refine();
     this.calls.settled(text);
     // The first knobs, and new ranges after a change, come when the picture stands.
     const { value: knobs } = await engine.call("knobs", { text }, files);

@@ -24,7 +24,7 @@ export interface Drawing {
 const UNITS: readonly (readonly [number, string])[] = [
   [1, "s"],
   [1e-3, "ms"],
-  [1e-6, "us"],
+  [1e-6, "µs"],
   [1e-9, "ns"],
 ];
 
