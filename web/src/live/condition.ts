@@ -2,12 +2,16 @@
 import { h, update } from "../dom";
 import { micro } from "../format";
 import type { PortSample, RouterSample, Sample, Status } from "../generated/lockgate";
+import { samplesAfter } from "./feed";
 import { rate } from "./quantities";
 
 /** Largest number of ports in words, those that use most of their rates first. */
 const MOST_PORTS = 4;
 
-/** Formats a time that is left: `4:12`. */
+/** Time in seconds from which it is said how long something has hurt. */
+const LASTING_S = 3;
+
+/** Formats a time in minutes: `4:12`. */
 export const left = (seconds: number): string => {
   const whole = Math.ceil(seconds);
   return `${Math.floor(whole / 60)}:${String(whole % 60).padStart(2, "0")}`;
@@ -53,9 +57,26 @@ export class Condition {
   readonly #facts = h("p", { class: "facts" });
   readonly element = h("div", { class: "condition" }, this.#facts, this.#hurts);
 
+  /** Number of the last sample that was taken. */
+  #last = -1;
+  /** Start of the time for which something has hurt in every sample until now, in seconds; null if nothing does. */
+  #since: number | null = null;
+
+  /** Adds the samples that are new since the last call. */
+  take(samples: readonly Sample[]): void {
+    for (const { number, hurts, at_s, interval_s } of samplesAfter(samples, this.#last)) {
+      this.#last = number;
+      this.#since = (hurts ?? "") === "" ? null : (this.#since ?? at_s - interval_s);
+    }
+  }
+
   draw(status: Status, sample: Sample | undefined): void {
     const hurts = sample?.hurts ?? "";
-    const said = hurts === "" ? "No queue hurts." : `Hurts: ${micro(hurts)}`;
+    // Of less than a few seconds the length would only flicker.
+    const length = (sample?.at_s ?? 0) - (this.#since ?? Number.POSITIVE_INFINITY);
+    const since =
+      length >= LASTING_S ? ` for ${length < 120 ? `${Math.floor(length)} s` : left(length)}` : "";
+    const said = hurts === "" ? "No queue hurts." : `Hurts${since}: ${micro(hurts)}`;
     if (this.#hurts.textContent !== said) this.#hurts.textContent = said;
     this.#hurts.classList.toggle("bad", hurts !== "");
     // A run has its expectations and its picture for that.

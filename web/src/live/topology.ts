@@ -35,6 +35,8 @@ interface Direction {
   thick: number;
   /** Rate in bits per second; null if unlimited. */
   rate: number | null;
+  /** Width in pixels that the names of both ends take between them. */
+  named: number;
   /** Sample of its port. */
   shown: PortSample | undefined;
 }
@@ -124,9 +126,9 @@ function drawRate(direction: Direction, ink: Ink): SVGElement {
   const room = Math.abs(end.x - start.x) - 8;
   // Without room it would lie over its neighbours, and below the link over names; it is in the mark's name.
   const free = room - (Math.abs(end.y - start.y) > 4 ? 30 : 0) - (isForth ? 0 : 60);
-  // Only beside a level link towards its end, where neither a name nor another link is.
-  const isAlone = isForth && Math.abs(end.y - start.y) <= 4;
-  const short = isAlone && (labels.at(-1)?.length ?? 0) * 6 <= room ? labels.at(-1) : "";
+  // Only along a level link, beside which no other link is; below it between the names of its ends.
+  const level = Math.abs(end.y - start.y) <= 4 ? room - (isForth ? 0 : direction.named) : 0;
+  const short = (labels.at(-1)?.length ?? 0) * 6 <= level ? labels.at(-1) : "";
   const label = labels.find((text) => text.length * 6 <= free) ?? short ?? "";
   // Between the marks at both ends of the link, or beyond them.
   const gap = label.length * 6 <= room - 84 ? 15 : 21;
@@ -217,7 +219,8 @@ export function drawTopology(
       const [start, end] = isForth ? [from, to] : [to, from];
       const shown = portAt(sample, index);
       const rate = rateFrom(link, port.from);
-      const direction = { start, end, isForth, thick, rate, shown };
+      const named = (7 * (link.from.length + link.to.length)) / 2 - 8;
+      const direction = { start, end, isForth, thick, rate, named, shown };
       parts.push(...drawLoad(direction, ink));
       const root = shown?.queues[0];
       const isIdle = root === undefined || root.total.offered_packets === 0;

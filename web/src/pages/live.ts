@@ -474,10 +474,14 @@ class LivePage {
     const title = document.querySelector(".live h1");
     const [name = ""] = status.title.split("; ");
     if (title && title.textContent !== name) title.textContent = name;
+    this.condition.take(samples);
     this.condition.draw(status, sample);
     const drawn = status.nodes.length <= DRAWN && !status.is_large;
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
-    if (drawn)
+    // One interface alone is no network.
+    const net = this.picture.parentElement;
+    if (net) net.hidden = status.nodes.length < 2;
+    if (drawn && status.nodes.length > 1)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     yield;
     this.queues.draw(sample, ink);

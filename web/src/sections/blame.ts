@@ -179,23 +179,39 @@ export function bySite({ columns, rows }: Comparison, rule: Rule, run: Run): { p
   };
 }
 
-/** Returns the sentence on a group: how many miss what, and the plan of most of them. */
-export function sentence(group: string, rule: Rule, all: Part, plans: readonly Part[]): string {
+/** Returns the least and the most of those that miss, as one text if both read the same. */
+function spanOf(of: readonly [number, number], unit: string, between: string): string {
+  const [least, most] = of.map((value) => quantity(value, unit, 2)) as [string, string];
+  return least === most ? least : `${least}${between}${most}`;
+}
+
+/** Share of those that miss from which a plan, or a site, is named as theirs. */
+const MOST = 0.6;
+
+/** Returns the words on what most of those that miss have in common: the plan, else the lowest site. */
+function commonOf(all: Part, plans: readonly Part[], sites: readonly Part[]): string {
+  const [plan] = plans;
+  const isTheirs = ({ misses, members }: Part): boolean =>
+    misses >= MOST * all.misses && members < all.members && misses / members > all.misses / all.members;
+  const words = ({ misses, members }: Part): string =>
+    `${misses === all.misses ? "all" : misses} of them, of ${members} there`;
+  if (plan && isTheirs(plan)) return `; a plan of ${plan.name} have ${words(plan)}`;
+  const lowest = (low: Part | null, one: Part): Part => (low && low.depth >= one.depth ? low : one);
+  const site = sites.filter(isTheirs).reduce<Part | null>(lowest, null);
+  return site ? `; below ${site.name} are ${words(site)}` : "";
+}
+
+/** Returns the sentence on a group: how many miss what, and the plan or the site of most of them. */
+export function sentence(
+  group: string,
+  rule: Rule,
+  all: Part,
+  plans: readonly Part[],
+  sites: readonly Part[] = [],
+): string {
   if (all.misses === 0) return `All ${plural(all.members, group)} keep ${rule.words}.`;
-  const [least, most] = all.of ?? [0, 0];
-  const span =
-    least === most
-      ? quantity(least, rule.unit)
-      : `${quantity(least, rule.unit, 2)} to ${quantity(most, rule.unit, 2)}`;
-  const [first] = plans;
-  const share = first ? first.misses / all.misses : 0;
-  const whose =
-    !first || share < 0.6
-      ? ""
-      : share === 1
-        ? `; all of them have a plan of ${first.name} (${first.misses} of ${first.members} there)`
-        : `; ${first.misses} of them have a plan of ${first.name} (of ${first.members} there)`;
-  return `${all.misses} of ${plural(all.members, group)} ${all.misses === 1 ? "misses" : "miss"} ${rule.words}, with ${span}${whose}.`;
+  const span = spanOf(all.of ?? [0, 0], rule.unit, " to ");
+  return `${all.misses} of ${plural(all.members, group)} ${all.misses === 1 ? "misses" : "miss"} ${rule.words}, with ${span}${commonOf(all, plans, sites)}.`;
 }
 
 /** Returns the sentences for the first screen: the port that loses, and the groups that miss their bounds; none if none does. */
@@ -220,6 +236,7 @@ interface Judged {
   rule: Rule;
   all: Part;
   plans: Part[];
+  sites: { port: string; parts: Part[] };
   words: string;
 }
 
@@ -228,8 +245,8 @@ function judged(run: Run, table: Comparison): Judged | null {
   const rule = ruleOf(run, table);
   const [all] = rule ? count(table.rows, table.columns.indexOf(rule.column), rule, () => [""]) : [];
   if (!rule || !all) return null;
-  const plans = byPlan(table, rule);
-  return { rule, all, plans, words: sentence(groupOf(table), rule, all, plans) };
+  const [plans, sites] = [byPlan(table, rule), bySite(table, rule, run)];
+  return { rule, all, plans, sites, words: sentence(groupOf(table), rule, all, plans, sites.parts) };
 }
 
 /** Returns who pays, for each group that is judged; null without a table of members. */
@@ -242,7 +259,7 @@ export function blamePart(report: Report, tables: readonly Comparison[]): HTMLEl
     if (!one || (one.all.misses === 0 && !one.rule.isExpected)) return [];
     const told = h("p", { class: "finding" }, one.words);
     if (one.all.misses === 0) return [told];
-    const { port, parts } = bySite(table, one.rule, run);
+    const { port, parts } = one.sites;
     const lists = [
       list("By plan", one.plans, one.rule, null),
       list("By site", parts, one.rule, { run, port }),
@@ -275,15 +292,7 @@ function list(
           { class: `way${misses > 0 ? " missing" : ""}` },
           h("span", { class: "bar", style: `--used: ${misses / members}` }),
           h("span", { class: "used" }, `${misses} of ${members}`),
-          h(
-            "span",
-            { class: "cost" },
-            of === null
-              ? ""
-              : of[0] === of[1]
-                ? quantity(of[0], rule.unit)
-                : `${quantity(of[0], rule.unit, 2)} – ${quantity(of[1], rule.unit, 2)}`,
-          ),
+          h("span", { class: "cost" }, of === null ? "" : spanOf(of, rule.unit, " – ")),
         ),
         loads.get(name) ?? null,
       ),
@@ -295,8 +304,8 @@ function list(
     h(
       "p",
       { class: "note" },
-      `${title}: bar and number: members that miss ${rule.words}.`,
-      loads.size > 0 ? " Right: packets that wait in it over time, dark where they are most." : "",
+      `${title}: how many members miss ${rule.words}.`,
+      loads.size > 0 ? " Right: packets that wait there over time, dark where they are most." : "",
       left > 0 ? ` ${left} more with fewer.` : "",
     ),
     h("ul", {}, ...rows),

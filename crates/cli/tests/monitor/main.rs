@@ -220,8 +220,9 @@ fn other_programs_read_the_same_numbers() {
     watched.until(|state| state["verdict"].is_object());
     for path in api["paths"].as_object().expect("paths").keys().filter(|path| *path != "/api/stream") {
         let (status, _) = watched.get(path);
-        // `/api/knobs` requires the name of a queue.
-        let expected = if path == "/api/knobs" { status == 400 } else { status == 200 || status == 405 };
+        // They require the name of a queue, and the index of a port.
+        let is_of_part = path == "/api/knobs" || path == "/api/past";
+        let expected = if is_of_part { status == 400 } else { status == 200 || status == 405 };
         assert!(expected, "{path}: {status}");
     }
     // A method that the server does not serve.
