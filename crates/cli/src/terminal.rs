@@ -123,7 +123,7 @@ pub(crate) fn progress(steps: u64, quiet: bool) -> ProgressBar {
     } else {
         ProgressDrawTarget::stderr_with_hz(10)
     };
-    let style = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}  ETA {eta}")
+    let style = ProgressStyle::with_template("{bar:16} {percent:>3} %  {msg}  ETA {eta}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style);
     bar.enable_steady_tick(WallTime::from_millis(200));
