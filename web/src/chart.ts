@@ -1,6 +1,6 @@
-/** The charting library, reduced to the parts used, and the style that all charts share. */
+/** The charting library, reduced to the parts that several figures use, and the style that all charts share. */
 import type { EChartsOption } from "echarts";
-import { BarChart, BoxplotChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   AxisPointerComponent,
   GridComponent,
@@ -15,7 +15,6 @@ import type { Ink } from "./palette";
 use([
   AxisPointerComponent,
   BarChart,
-  BoxplotChart,
   CustomChart,
   GridComponent,
   LineChart,

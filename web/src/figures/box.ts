@@ -3,6 +3,8 @@
  * diamond.
  */
 import type { EChartsOption } from "echarts";
+import { BoxplotChart } from "echarts/charts";
+import { use } from "echarts/core";
 import { extent, pointed, variantsWantLog, wantsLog, xAxis } from "../axis";
 import { base, tooltip } from "../chart";
 import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
@@ -12,6 +14,8 @@ import { flowOf, type ShownRun, type View } from "../selection";
 import { curveName, runShort } from "../style";
 import { tip } from "../tooltip";
 import { labelWidth, partWords, type RowLabel, rowAxis } from "./rows";
+
+use([BoxplotChart]);
 
 interface Row extends RowLabel {
   shown: ShownRun;

@@ -1,8 +1,9 @@
 /** The results of the text: sentence, answer and figures, with the result before as a ghost. */
 import { h } from "../dom";
 import type { Make } from "../figure";
+import { bandsFigure } from "../figures/bands";
 import { ccdfFigure, cdfFigure } from "../figures/distribution";
-import { FIGURES } from "../figures/list";
+import { extraFigure } from "../figures/extra";
 import { COARSE, timeFigure } from "../figures/time";
 import { isSmall, networkFigure } from "../figures/topology";
 import { type Context, Frame } from "../frame";
@@ -173,9 +174,14 @@ export class Results {
       ...(part ? [part] : report.verdict.slice(1).map((line) => h("p", { class: "finding" }, line))),
     );
     // Percentiles of groups are part of the report: their figures are made anew.
-    const bands = report.figures.some(({ kind }) => kind === "bands");
-    const makes = bands
-      ? FIGURES.filter(({ place }) => place === "verdict").flatMap(({ of }) => of(report))
+    // Not from the list of all figures, which a page without them does not carry.
+    const bands = report.figures.find(({ kind }) => kind === "bands");
+    const other = report.figures.find(({ kind }) => kind !== "bands" && kind !== "map");
+    const makes: Make[] = bands
+      ? [
+          (view, settings) => bandsFigure(bands, view.report, settings),
+          ...(other ? [((_, settings) => extraFigure(other, settings)) satisfies Make] : []),
+        ]
       : [];
     const frames = makes.map(
       (make) => new Frame(make, { ...this.#context, selection: new Selection(report) }),
