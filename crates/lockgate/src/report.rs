@@ -76,8 +76,8 @@ pub fn topology(scenario: &Scenario) -> Topology {
 }
 
 /// Returns the access line of each flow that is a member of a group: the end that is a member too, the queue
-/// whose rules name that host with the fewest others, and the rate that it allows. A site has the rules of all
-/// members below it, and is the queue of none.
+/// whose rules name that host with the fewest others, and the rate that it allows. A site, which has the
+/// rules of all members below it, is the queue of none.
 fn lines(scenario: &Scenario) -> groups::Lines {
     let mut queues: BTreeMap<IpAddr, ((usize, bool), &Queue)> = BTreeMap::new();
     for queue in scenario.ports.iter().flat_map(|port| port.tree.queues()) {
