@@ -14,14 +14,20 @@
 //!
 //! A queue below a shaper waits for tokens only with less than a packet's tokens: what begins in a backlog of
 //! `t` is at least `R t - L`.
+//!
+//! `htb` forgives a debt of more than a minute at the rate: a class whose packet is one gets more than its
+//! rate, so that `R t` would not hold.
 
 use crate::analysis::Leaf;
 use crate::arrival::Arrival;
 use crate::disciplines::{Offer, Station, Visitor};
-use crate::exact::{Exact, to_f64, zero};
+use crate::exact::{Exact, ratio, to_f64, zero};
 use crate::network::{Bucket, Kind, TokenClass, TwoRates};
 use crate::service::Service;
 use crate::theorem::Theorem;
+
+/// Longest debt of a class in seconds, which is not forgiven.
+const LONGEST_DEBT: u64 = 60;
 
 impl TwoRates {
     /// Returns the time by which it promises `work`.
@@ -89,8 +95,13 @@ impl Station<'_> {
         for other in children.iter().filter(|other| **other != child && !self.below(**other).is_empty()) {
             let class = class(*other).ok_or("a class without a rate")?;
             if class.priority <= own.priority {
+                let longest = self.longest(&[*other]);
+                if longest > &class.rate * ratio(LONGEST_DEBT, 1) {
+                    let name = self.name(*other);
+                    return Err(format!("`{name}` is so slow that a part of a packet's debt is forgiven"));
+                }
                 rate += &class.rate;
-                ahead += &class.burst + self.longest(&[*other]);
+                ahead += &class.burst + longest;
             }
         }
         let left = self.rate() - &rate;
