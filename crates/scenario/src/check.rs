@@ -7,6 +7,7 @@
 //! Each part continues where it can if an earlier one has problems, and does not report what only follows
 //! from those.
 
+mod adversary;
 pub(crate) mod alerts;
 mod autorate;
 pub(crate) mod changes;

@@ -312,7 +312,12 @@ impl<'e> Expansion<'e> {
                 }
                 let own = group.member(number);
                 for (key, value) in table_of(entries, &own).into_iter().flatten() {
-                    member.insert(key.clone(), value.clone());
+                    // As in a change, an empty text takes the group's value away.
+                    if value.get_ref().as_str() == Some("") {
+                        member.remove(&**key.get_ref());
+                    } else {
+                        member.insert(key.clone(), value.clone());
+                    }
                 }
                 let key = Spanned::new(key.span(), Cow::Owned(own));
                 expanded.insert(key, Spanned::new(value.span(), DeValue::Table(member)));

@@ -3,8 +3,8 @@
 //!
 //! ```text
 //! title duration warmup      [record]
-//! [node.NAME]  [link.NAME]  [port."A:B"]  [port."A:B".queue.NAME]  [flow.NAME]  [[change]]  [[expect]]
-//! [[vary]]
+//! [node.NAME]  [link.NAME]  [port."A:B"]  [port."A:B".queue.NAME]  [flow.NAME]  [adversary]  [[change]]
+//! [[expect]]  [[vary]]
 //! ```
 //!
 //! No type here is a tagged, flattened or untagged enum: serde would lose the positions of errors.
@@ -30,7 +30,8 @@ use crate::tcp::{Congestion, EcnKey, InitialSequence};
 use crate::values::{Address, Amount, Carrier, Drift, Dscp, FlowLabel, Mark, SignedTime, Tos};
 
 /// Sections of a file; the top-level keys are not among them.
-pub(crate) const SECTIONS: [&str; 8] = ["record", "node", "link", "port", "flow", "change", "expect", "vary"];
+pub(crate) const SECTIONS: [&str; 9] =
+    ["record", "node", "link", "port", "flow", "adversary", "change", "expect", "vary"];
 
 /// Keys at the top of the file.
 #[derive(Debug, Deserialize)]
@@ -287,6 +288,43 @@ pub(crate) struct BucketTable {
     pub(crate) rate: Rate,
     /// Depth of the token bucket.
     pub(crate) burst: Bytes,
+}
+
+/// Adversary of `lockgate attack`: UDP flows of its own, called `adversary-1` and so on, which share one
+/// token bucket. Runs send nothing of it; proofs hold for all that it may send.
+#[derive(Debug, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AdversaryTable {
+    /// The node that sends.
+    pub(crate) from: String,
+    /// The node that receives.
+    pub(crate) to: String,
+    /// Number of its flows, at most 1000.
+    #[serde(default = "one_flow")]
+    pub(crate) flows: u32,
+    /// Sum of their rates.
+    pub(crate) rate: Rate,
+    /// Bytes of frames that may come at once of all its flows together.
+    pub(crate) burst: Bytes,
+    /// Length of its shortest frame; `64B` by default.
+    #[serde(default = "shortest_frame")]
+    pub(crate) shortest: Bytes,
+    /// Length of its longest frame; `1514B` by default.
+    #[serde(default = "longest_frame")]
+    pub(crate) longest: Bytes,
+}
+
+fn one_flow() -> u32 {
+    1
+}
+
+fn shortest_frame() -> Bytes {
+    Bytes(64)
+}
+
+fn longest_frame() -> Bytes {
+    Bytes(1514)
 }
 
 /// A change during the run.

@@ -275,8 +275,8 @@ impl Override {
         table.insert(key, Item::Value(value));
     }
 
-    /// Creates the tables that a file may leave out: `[record]`, those of ports, and that of a queue whose
-    /// `kind` is set.
+    /// Creates the tables that a file may leave out: `[record]`, those of ports, that of a queue whose `kind`
+    /// is set, and that of a flow whose `from` is.
     fn create(&self, document: &mut DocumentMut) {
         let root = document.as_table_mut();
         match self.path.as_slice() {
@@ -286,6 +286,9 @@ impl Override {
             [section, member, rest @ ..] if section != "port" && !rest.is_empty() => {
                 if let Some(entries) = root.get_mut(section).and_then(Item::as_table_like_mut) {
                     create_member(entries, member);
+                    if section == "flow" && *rest == ["from"] && !entries.contains_key(member) {
+                        entries.insert(member, Item::Table(Table::new()));
+                    }
                     if let Some(entry) = entries.get_mut(member).filter(|_| rest[0] == "clock") {
                         create_tables(entry, rest);
                     }

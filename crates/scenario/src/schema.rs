@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use crate::check::policy::{PolicyTop, RouterTable};
 use crate::file::{
-    AutorateTable, ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable, PortTable,
-    QueueTable, RecordTable, Top, VaryTable,
+    AdversaryTable, AutorateTable, ChangeTable, ExpectTable, FlowTable, LinkTable, MatchTable, NodeTable,
+    PortTable, QueueTable, RecordTable, Top, VaryTable,
 };
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file.
@@ -37,6 +37,7 @@ pub fn schema() -> Value {
         ("link", named("Links, by name.", table::<LinkTable>(&mut generator))),
         ("port", named("Queues where links leave nodes, by `from:to`; `from->to` is the same.", port)),
         ("flow", named("What is sent, by name.", flow)),
+        ("adversary", table::<AdversaryTable>(&mut generator)),
         ("change", list("The timeline.", table::<ChangeTable>(&mut generator))),
         ("expect", list("What results are held against.", table::<ExpectTable>(&mut generator))),
         ("vary", list("What many runs vary.", table::<VaryTable>(&mut generator))),

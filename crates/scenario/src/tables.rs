@@ -12,8 +12,9 @@ use crate::application::{Ftp, Pages};
 use crate::check::alerts::AlertTable;
 use crate::check::policy::RouterTable;
 use crate::file::{
-    AutorateTable, BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable, LinkTable, MatchTable,
-    NodeClock, NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top, VaryTable,
+    AdversaryTable, AutorateTable, BucketTable, ChangeTable, EnvelopeTable, ExpectTable, FlowTable,
+    LinkTable, MatchTable, NodeClock, NodeTable, PortTable, QueueTable, RecordTable, ServiceTable, Top,
+    VaryTable,
 };
 use crate::line_conditions::{ConditionsTable, LossBurstsTable, SlotsTable};
 use crate::line_law::LineLaw;
@@ -88,6 +89,7 @@ pub fn tables() -> Vec<TableReference> {
         table::<ReplayConfig>("replay", "replay = { … } of a flow", ""),
         table::<EnvelopeTable>("envelope", "[flow.NAME.envelope]", ""),
         table::<BucketTable>("bucket", "buckets = [{ … }] of an envelope", ""),
+        table::<AdversaryTable>("adversary", "[adversary]", ""),
         table::<Pages>("pages", "pages = { … } of a flow", ""),
         table::<Ftp>("ftp", "ftp = { … } of a flow", ""),
         table::<ChangeTable>("change", "[[change]]", CHANGE_NOTES),

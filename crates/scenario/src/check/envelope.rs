@@ -10,7 +10,7 @@ use super::network::Network;
 use crate::diagnostic::{Problem, Span};
 use crate::envelope::{Envelope, TokenBucket};
 use crate::file::{EnvelopeTable, FlowTable};
-use crate::model::Transport;
+use crate::model::{Flow, Transport};
 use crate::table_reader::TableLocation;
 use crate::traffic::Traffic;
 
@@ -98,17 +98,22 @@ impl Checker<'_> {
             let Some(flow) = flows.get(entry.name).and_then(|group| group.flow.as_ref()) else { continue };
             let Some(envelope) = &flow.envelope else { continue };
             let rate = envelope.buckets.iter().map(|bucket| bucket.rate).min().unwrap_or_default();
-            let path = network.routes.path(flow.from, flow.to).unwrap_or_default();
-            // Ports go in pairs, one a direction of each link.
-            let links =
-                path.iter().filter_map(|port| Some((network.links.get(port / 2)?.as_ref()?, port % 2)));
-            let rates = links.map(|(link, direction)| (link.mean_rate(direction), link.name.as_str()));
-            let slowest: Option<(Rate, &str)> = rates.min_by_key(|(slowest, _)| *slowest);
-            let Some((slowest, link)) = slowest.filter(|(slowest, _)| rate > *slowest) else { continue };
-            let wrong =
-                format!("the envelope lets {} send {rate}, and `link.{link}` carries {slowest}", entry.what);
-            let problem = Problem::new(entry.location().inner("envelope", "rate"), wrong);
-            self.note(problem.help(format!("state at most `{slowest}`: with more, no queue has a bound")));
+            let at = entry.location().inner("envelope", "rate");
+            self.check_rate(&format!("the envelope lets {}", entry.what), rate, flow, network, at);
+        }
+    }
+
+    /// Notes a rate of more than a link on the path of a flow carries.
+    pub(super) fn check_rate(&mut self, what: &str, rate: Rate, flow: &Flow, network: &Network, at: Span) {
+        let path = network.routes.path(flow.from, flow.to).unwrap_or_default();
+        // Ports go in pairs, one a direction of each link.
+        let links = path.iter().filter_map(|port| Some((network.links.get(port / 2)?.as_ref()?, port % 2)));
+        let rates = links.map(|(link, direction)| (link.mean_rate(direction), link.name.as_str()));
+        let slowest: Option<(Rate, &str)> = rates.min_by_key(|(slowest, _)| *slowest);
+        if let Some((slowest, link)) = slowest.filter(|(slowest, _)| rate > *slowest) {
+            let wrong = format!("{what} send {rate}, and `link.{link}` carries {slowest}");
+            let help = format!("state at most `{slowest}`: with more, no queue has a bound");
+            self.note(Problem::new(at, wrong).help(help));
         }
     }
 

@@ -65,6 +65,8 @@ pub(super) struct Flows {
     /// Groups whose members were expanded: index in `groups` of the first. The others follow it.
     families: BTreeMap<String, usize>,
     pub(super) total: usize,
+    /// Indices of the adversary's flows.
+    pub(super) adversary: Range<usize>,
     /// Index of the flow of echo requests of each port's controller, by the port and the probed node.
     pub(super) probes: BTreeMap<(String, String), usize>,
 }
@@ -321,6 +323,7 @@ impl Checker<'_> {
                 port_given: location.has("source_port"),
             });
         }
+        self.adversary_flows(root, network, &mut flows);
         self.probe_flows(root, network, &mut flows);
         flows.place_returns();
         flows
@@ -347,30 +350,41 @@ impl Checker<'_> {
                 let Ok(table) = DeTable::parse(&text) else { continue };
                 let what = format!("the probe of `{node}`");
                 let location = TableLocation { what: &what, table: table.get_ref(), header: &entry.key };
-                let mut name = format!("probe-{from}-{node}");
-                while flows.indices.contains_key(&name) {
-                    name.push('+');
-                }
-                let Read { flow, mark, .. } = self.flow(&name, location, network);
+                let index = self.add_flow(format!("probe-{from}-{node}"), location, network, flows);
                 flows
                     .probes
-                    .insert((port.split('@').next().unwrap_or(&port).to_owned(), node.clone()), flows.total);
-                let members = flows.total..flows.total + 1;
-                flows.total += 1;
-                flows.indices.insert(name.clone(), flows.groups.len());
-                flows.groups.push(Group {
-                    name,
-                    members,
-                    controls: 0..0,
-                    returns: 0..0,
-                    listed: None,
-                    numbered: false,
-                    flow,
-                    mark,
-                    port_given: false,
-                });
+                    .insert((port.split('@').next().unwrap_or(&port).to_owned(), node.clone()), index);
             }
         }
+    }
+
+    /// Adds a flow that the file does not write, and returns its index. A taken name gets a `+`.
+    pub(super) fn add_flow(
+        &mut self,
+        mut name: String,
+        location: TableLocation<'_, '_>,
+        network: &Network,
+        flows: &mut Flows,
+    ) -> usize {
+        while flows.indices.contains_key(&name) {
+            name.push('+');
+        }
+        let Read { flow, mark, .. } = self.flow(&name, location, network);
+        let index = flows.total;
+        flows.total += 1;
+        flows.indices.insert(name.clone(), flows.groups.len());
+        flows.groups.push(Group {
+            name,
+            members: index..flows.total,
+            controls: 0..0,
+            returns: 0..0,
+            listed: None,
+            numbered: false,
+            flow,
+            mark,
+            port_given: false,
+        });
+        index
     }
 
     /// Counts the source port of a group's member up from the one written.

@@ -57,6 +57,7 @@ impl Checker<'_> {
             network.routes = Routes::new(network.nodes.len(), &links, ends);
             self.check_routes(table, &network, &flows);
             self.check_envelopes(table, &network, &flows);
+            self.check_adversary(table, &network, &flows);
             self.warn_parallel(table, &network);
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
@@ -89,6 +90,7 @@ impl Checker<'_> {
             ports: ports.models.clone(),
             routes,
             flows: flows.expand(),
+            adversary: flows.adversary.clone(),
             changes: changes.effects,
             expects,
             wanted: Vec::new(),

@@ -1,5 +1,7 @@
 //! The whole scenario, and the outputs of its run.
 
+use core::ops::Range;
+
 use lockgate_engine::port_name;
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use lockgate_measure::metric::{During, Quantity, Subject};
@@ -42,6 +44,9 @@ pub struct Scenario {
     /// them come the control connections of FTP, `name/control`, and the return flows of TCP flows,
     /// `name/return`.
     pub flows: Vec<Flow>,
+    /// Indices in `flows` of those of the adversary, which share the envelope that each states; empty without
+    /// one. They send nothing in a run.
+    pub adversary: Range<usize>,
     /// Changes during the run, sorted by time, then by the order of the file.
     pub changes: Vec<Change>,
     /// Expectations on the results.
