@@ -94,8 +94,22 @@ pub fn bytes_of(bits: &Exact) -> Bytes {
 
 /// Proves what can be proven of a scenario.
 pub fn prove(scenario: &Scenario) -> Proof {
-    let model = network::model(scenario);
-    let bounds = analyse(&model.network);
+    prove_without(scenario, &[])
+}
+
+/// Proves what can be proven of a scenario. Flows have no envelope if one of `excesses`, by their index, says
+/// that they do not keep it.
+fn prove_without(scenario: &Scenario, excesses: &[Option<String>]) -> Proof {
+    let mut model = network::model(scenario, excesses);
+    let mut bounds = analyse(&model.network);
+    // All flows of the adversary are one to the calculus.
+    let all = scenario.adversary.clone();
+    if let Some([first, rest @ ..]) = bounds.flows.get_mut(all.clone()) {
+        rest.iter_mut().for_each(|flow| flow.clone_from(first));
+    }
+    if let Some([first, rest @ ..]) = model.network.flows.get_mut(all) {
+        rest.iter_mut().for_each(|flow| flow.arrival.clone_from(&first.arrival));
+    }
     let limit = |bound: &QueueBound| model.limits.get(bound.server)?.get(bound.node).copied().flatten();
     let limits = bounds.queues.iter().map(limit).collect();
     Proof { network: model.network, bounds, limits, envelopes: model.envelopes }
@@ -120,10 +134,12 @@ fn is_cheap(scenario: &Scenario) -> bool {
     scenario.flows.len() <= CHEAP_FLOWS && queues <= CHEAP_QUEUES
 }
 
-/// Adds the bounds of the flows to the summary of runs, if an expectation or an observed metric is one, the
-/// file states an envelope, or the scenario is small. Of a small one, only flows with a bound are added.
+/// Adds the bounds of the flows and queues to the summary of runs, if an expectation or an observed metric is
+/// one, the file states an envelope, or the scenario is small. Of a small one, only flows with a bound are
+/// added.
 ///
-/// A flow that sends more than the envelope that its file states, in one of the runs, has no bound.
+/// A flow that sends more than the envelope that its file states, in one of the runs, has no bound, nor have
+/// those that need its envelope.
 pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
     let has_envelopes = scenario.flows.iter().any(|flow| flow.envelope.is_some());
     let is_asked = scenario.wants_bounds() || has_envelopes;
@@ -134,17 +150,28 @@ pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
         summary.flows.values_mut().for_each(|flow| flow.no_bound = Some(why.clone()));
         return;
     }
-    let proof = prove(scenario);
-    for (index, flow) in scenario.flows.iter().enumerate() {
-        let excess = seeds.iter().find_map(|seed| excess(scenario, index, *seed));
+    let of_flow = |index| seeds.iter().find_map(|seed| excess(scenario, index, *seed));
+    let excesses: Vec<Option<String>> = (0..scenario.flows.len()).map(of_flow).collect();
+    let proof = prove_without(scenario, &excesses);
+    for (index, (flow, excess)) in scenario.flows.iter().zip(&excesses).enumerate() {
+        summary.warnings.extend(excess.as_ref().map(|excess| format!("flow `{}` {excess}", flow.name)));
         let Some(results) = summary.flows.get_mut(&flow.name) else { continue };
-        let bound = match (&excess, proof.delay(index)) {
-            (Some(excess), _) => Err(excess.clone()),
-            (None, bound) => bound.map(to_f64).map_err(str::to_owned),
-        };
-        results.owd_bound_s = bound.as_ref().ok().copied();
-        results.no_bound = bound.err().filter(|_| is_asked);
-        summary.warnings.extend(excess.map(|excess| format!("flow `{}` {excess}", flow.name)));
+        let bound = proof.delay(index);
+        results.owd_bound_s = bound.as_ref().ok().copied().map(to_f64);
+        results.no_bound = bound.err().map(str::to_owned).filter(|_| is_asked);
+    }
+    add_buffers(&proof, summary);
+}
+
+/// Adds the buffers that never overflow to the queues of a summary.
+fn add_buffers(proof: &Proof, summary: &mut Summary) {
+    for (bound, _, bytes, overflows) in proof.queues() {
+        let server = &proof.network.servers[bound.server];
+        let port = summary.ports.get_mut(&server.name);
+        let queue = port.and_then(|port| port.queues.get_mut(&server.nodes[bound.node].name));
+        if let (Some(queue), Ok(bytes)) = (queue, bytes) {
+            (queue.buffer_bound_bytes, queue.may_overflow) = (Some(bytes.0), overflows.is_some());
+        }
     }
 }
 

@@ -350,6 +350,13 @@ pub struct QueueSummary {
     /// Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
     /// without a ring.
     pub scheduling_mean_s: Option<f64>,
+    /// Bytes of a buffer that never overflows, which network calculus proves for all traffic within the
+    /// envelopes; absent without such a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub buffer_bound_bytes: Option<u64>,
+    /// True if its limit is less than that, so that it may drop.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub may_overflow: bool,
 }
 
 impl QueueSummary {

@@ -1121,7 +1121,12 @@ mean_backlog_packets: number | null,
 sojourn_s: Distribution,
 /** Mean time from arrival at the port until a packet is passed to the device ring, in seconds; `null`
  * without a ring. */
-scheduling_mean_s: number | null, };
+scheduling_mean_s: number | null,
+/** Bytes of a buffer that never overflows, which network calculus proves for all traffic within the
+ * envelopes; absent without such a bound. */
+buffer_bound_bytes?: number | null,
+/** True if its limit is less than that, so that it may drop. */
+may_overflow?: boolean, };
 
 /** Totals of a queue since the start. */
 export type QueueTotal = {

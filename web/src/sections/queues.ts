@@ -88,6 +88,13 @@ const FIELDS: {
     read: (queue) => queue.peak_backlog_packets,
   },
   {
+    title: "Proven",
+    csv: "buffer_bound_bytes",
+    unit: "B",
+    hint: "Buffer that no traffic within the envelopes overflows, by network calculus",
+    read: (queue) => queue.buffer_bound_bytes ?? null,
+  },
+  {
     title: "Sojourn p50",
     csv: "sojourn_p50_s",
     unit: "s",

@@ -39,6 +39,8 @@ enum Station {
 
 struct Builder<'a> {
     scenario: &'a Scenario,
+    /// Reasons why flows, by their index, have no envelope.
+    excesses: &'a [Option<String>],
     model: Model,
     servers: BTreeMap<Station, usize>,
     /// Nodes of the queues of each server, by their index in the tree.
@@ -50,10 +52,10 @@ struct Builder<'a> {
 type Factors = (Exact, Exact, Exact);
 
 /// Returns the network of a scenario.
-pub(super) fn model(scenario: &Scenario) -> Model {
+pub(super) fn model(scenario: &Scenario, excesses: &[Option<String>]) -> Model {
     let model = Model { network: Network::default(), limits: Vec::new(), envelopes: Vec::new() };
-    let mut builder =
-        Builder { scenario, model, servers: BTreeMap::new(), nodes: Vec::new(), factors: BTreeMap::new() };
+    let (servers, nodes, factors) = (BTreeMap::new(), Vec::new(), BTreeMap::new());
+    let mut builder = Builder { scenario, excesses, model, servers, nodes, factors };
     for index in 0..scenario.flows.len() {
         builder.flow(index);
     }
@@ -105,7 +107,10 @@ impl Builder<'_> {
         }
         let envelope = match flow.transport {
             _ if !scenario.changes.is_empty() => Err("a change during the run".to_owned()),
-            Transport::Udp => flow.envelope(scenario.duration).map_err(|why| why.to_string()),
+            Transport::Udp => match self.excesses.get(index).cloned().flatten() {
+                Some(excess) => Err(excess),
+                None => flow.envelope(scenario.duration).map_err(|why| why.to_string()),
+            },
             Transport::Tcp(_) | Transport::TcpReturn { .. } => Err("tcp".to_owned()),
             Transport::UdpReturn { .. } => Err("an echo".to_owned()),
             Transport::Outside { .. } => Err("a program outside".to_owned()),
@@ -114,8 +119,12 @@ impl Builder<'_> {
             burst: bits(bucket.burst),
             rate: ratio(bucket.rate.as_bits(), 1),
         };
+        // The first flow of the adversary stands for what all of them send together.
+        let is_counted = index == scenario.adversary.start || !scenario.adversary.contains(&index);
         let arrival = envelope.as_ref().map_err(Clone::clone).and_then(|envelope| {
-            Arrival::new(envelope.buckets.iter().map(line).collect()).ok_or_else(|| "no bucket".to_owned())
+            let lines = if is_counted { envelope.buckets.iter().map(line).collect() } else { Vec::new() };
+            let none = (!is_counted).then(Arrival::nothing);
+            Arrival::new(lines).or(none).ok_or_else(|| "no bucket".to_owned())
         });
         self.model.envelopes.push(envelope);
         let (shortest, longest) = (bits(shortest), bits(longest));
@@ -309,6 +318,15 @@ impl Builder<'_> {
                     Ok(queue) => self.model.network.flows[flow].hops[hop].node = self.nodes[server][queue],
                     Err(why) => self.model.network.servers[server].nodes[0].kind = Kind::Unbounded(why),
                 }
+            }
+            // Its flows are one to the calculus.
+            let hops =
+                self.model.network.flows[self.scenario.adversary.clone()].iter().flat_map(|flow| &flow.hops);
+            let mut queues = hops.filter(|hop| hop.server == server).map(|hop| hop.node);
+            let first = queues.next();
+            if queues.any(|queue| Some(queue) != first) {
+                let why = "flows of the adversary go to several queues".to_owned();
+                self.model.network.servers[server].nodes[0].kind = Kind::Unbounded(why);
             }
         }
     }

@@ -4,7 +4,7 @@
 
 use lockgate_measure::recording::{Detail, Mode};
 use lockgate_measure::report::files::sizes;
-use lockgate_measure::summary::{Expectation, FlowTable, Summary, WORST, sort_worst_first};
+use lockgate_measure::summary::{Expectation, FlowTable, QueueSummary, Summary, WORST, sort_worst_first};
 
 use super::grid::{Cell, Column, Grid};
 use super::lines::Lines;
@@ -327,40 +327,40 @@ fn calls(summary: &Summary, lines: &mut Lines) {
 /// Adds the queues that were active: a packet waited or was dropped there, or the scenario names it.
 fn queues(summary: &Summary, lines: &mut Lines) {
     let mut rows = Rows::of(summary);
+    let all = || summary.ports.values().flat_map(|port| port.queues.values());
+    let proven = all().any(|queue| queue.buffer_bound_bytes.is_some());
     for (port, results) in &summary.ports {
         for (name, queue) in &results.queues {
             if queue.enqueued_packets == 0 || (queue.peak_backlog_packets <= 1 && results.queues.len() == 1) {
                 continue;
             }
-            rows.add(
-                queue.badness(),
-                vec![
-                    format!("{port} {name}"),
-                    queue.kind.clone(),
-                    queue.sent_packets.to_string(),
-                    queue.dropped_packets.to_string(),
-                    queue.peak_backlog_packets.to_string(),
-                    figures::rate(queue.throughput_bps),
-                    figures::seconds(queue.sojourn_s.p50),
-                    figures::seconds(queue.sojourn_s.p99),
-                ],
-            );
+            let mut row = vec![
+                format!("{port} {name}"),
+                queue.kind.clone(),
+                queue.sent_packets.to_string(),
+                queue.dropped_packets.to_string(),
+                queue.peak_backlog_packets.to_string(),
+            ];
+            row.extend(proven.then(|| buffer(queue)));
+            row.extend([
+                figures::rate(queue.throughput_bps),
+                figures::seconds(queue.sojourn_s.p50),
+                figures::seconds(queue.sojourn_s.p99),
+            ]);
+            rows.add(queue.badness(), row);
         }
     }
-    rows.add_to(
-        lines,
-        "queues where packets waited",
-        &[
-            ("port and queue", 0),
-            ("kind", 4),
-            ("sent", 5),
-            ("dropped", 0),
-            ("peak backlog", 2),
-            ("throughput", 3),
-            ("sojourn p50", 1),
-            ("p99", 0),
-        ],
-    );
+    let mut header =
+        vec![("port and queue", 0), ("kind", 4), ("sent", 5), ("dropped", 0), ("peak backlog", 2)];
+    header.extend(proven.then_some(("proven buffer", 2)));
+    header.extend([("throughput", 3), ("sojourn p50", 1), ("p99", 0)]);
+    rows.add_to(lines, "queues where packets waited", &header);
+}
+
+/// Returns the buffer with which a queue never drops, and whether its own is smaller.
+fn buffer(queue: &QueueSummary) -> String {
+    let bytes = figures::quantity(queue.buffer_bound_bytes.map(|bytes| bytes as f64), "B");
+    if queue.may_overflow { format!("{bytes}, may overflow") } else { bytes }
 }
 
 /// Adds means over repetitions of the flows' delays and rates. `summary.json` has all others.

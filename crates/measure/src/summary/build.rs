@@ -288,5 +288,7 @@ fn queue(
         mean_backlog_packets: ratio(sojourn.sum() as f64 / PICOS, lifetime),
         sojourn_s: Distribution::of_picos(&sojourn),
         scheduling_mean_s: record.scheduling(number).map(|mean| mean / PICOS),
+        buffer_bound_bytes: None,
+        may_overflow: false,
     }
 }

@@ -31,6 +31,8 @@ fn queue(kind: &str, wait: f64, offered: u64, dropped: u64) -> QueueSummary {
         peak_backlog_packets: 0,
         sojourn_s: Distribution { count: offered, p99: Some(wait), ..Distribution::default() },
         scheduling_mean_s: None,
+        buffer_bound_bytes: None,
+        may_overflow: false,
     }
 }
 

@@ -16,7 +16,7 @@ const MOST_FLOWS: u32 = 1000;
 /// Start of its flows: the longest run ends then.
 const NEVER: &str = "2400h";
 
-/// Returns the table, with its place.
+/// Returns the table, with its location.
 fn table_of<'a, 'i>(root: &'a DeTable<'i>) -> Option<(&'a DeTable<'i>, Span)> {
     let value = root.get("adversary")?;
     Some((value.get_ref().as_table()?, value.span()))
