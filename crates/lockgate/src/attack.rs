@@ -5,24 +5,28 @@
 //!    greedy, synchronised, one packet ahead, on and off        a random search beside, with as many runs
 //! ```
 //!
-//! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that is not in a group and has
-//! an envelope, stated or derived, and the start of every other flow that is not in a group. A flow of which
-//! more is better, such as its throughput, keeps its own traffic. The search is deterministic by its seed if
-//! it is bounded by runs: each generation is made from the last one alone, whatever the threads.
+//! The enemy chooses start times, bursts, lengths and gaps of every UDP flow that has an envelope, stated or
+//! derived, of the flows of the scenario's adversary, which share one, and the start of every other flow but
+//! connections of groups. A flow of which more is better, such as its throughput, keeps its own traffic. The
+//! search is deterministic by its seed if it is bounded by runs: each generation is made from the last one
+//! alone, whatever the threads.
 //!
 //! What is found is a lower bound of the worst; [`prove`](crate::proof::prove) has an upper one. *Not
 //! found* is effort, never safety.
 
 mod genome;
+mod shrinker;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
-use lockgate_measure::metric::{Better, MetricError, Quantity, Subject, matches};
-use lockgate_scenario::{Envelope, Flow, Override, Scenario, Traffic, Transport};
-use lockgate_traffic::{LoadedFiles, Replay, ReplayConfig, TrafficConfig};
+use lockgate_measure::metric::{Better, During, MetricError, Quantity, Subject, matches};
+use lockgate_scenario::{
+    Application, Bound, Envelope, Expected, Flow, Override, Scenario, TokenBucket, Transport,
+};
 
 use self::genome::{Dice, Gene, Genome, MOST_PACKETS, Rules};
 use crate::run::{on_threads, run};
@@ -39,9 +43,6 @@ const NEWCOMERS: usize = 4;
 
 /// Parents of a generation.
 const PARENTS: usize = 4;
-
-/// Limit on the runs of the shrinker.
-const MOST_SHRINKING: u64 = 60;
 
 /// Time of the run behind its warm-up that an attack uses at most.
 pub const WINDOW: Duration = Duration::from_secs(2);
@@ -82,6 +83,11 @@ pub struct Attack {
     pub own: Option<f64>,
     /// Worst value found.
     pub worst: Option<f64>,
+    /// Value of the shrunk traffic, which is written: the worst, or, to have few lines, one that breaks the
+    /// expectation as well, or is within a tenth of the worst.
+    pub kept: Option<f64>,
+    /// Shrunk traffic in words: a line for each burst, and for each start that differs.
+    pub lines: Vec<String>,
     /// Worst value of as many runs of random traffic within the envelopes.
     pub random: Option<f64>,
     /// Runs made by the search when each new worst value was found, with the value.
@@ -107,7 +113,9 @@ impl Attack {
         &self,
         read: impl FnOnce(&[Override]) -> Result<Scenario, Error>,
     ) -> Result<String, Error> {
-        Ok(read(&crate::parse_settings(&self.settings)?)?.to_toml())
+        let text = read(&crate::parse_settings(&self.settings)?)?.to_toml();
+        let lines = self.lines.iter().map(|line| format!("#   {line}\n")).collect::<String>();
+        Ok(format!("# Found by `lockgate attack` for {}:\n{lines}{text}", self.that))
     }
 }
 
@@ -119,6 +127,10 @@ struct Range<'a> {
     moved: Vec<usize>,
     rules: Rules,
     quantity: Quantity,
+    /// Expectation on it, if the scenario has one.
+    expected: Option<Expected>,
+    /// Earliest time of a packet of the enemy, in nanoseconds.
+    begin: u64,
     /// 1 if more is worse, -1 if less is.
     sign: f64,
     options: &'a Options<'a>,
@@ -128,17 +140,57 @@ struct Range<'a> {
 /// A genome with its value; greater is worse for the scenario.
 type Scored = (f64, Genome);
 
-/// Searches for the traffic that makes the metric at `that` worst.
+/// Token buckets of an envelope while packets are sent: levels in bits, times a second in nanoseconds.
+struct Tokens<'a> {
+    buckets: &'a [TokenBucket],
+    levels: Vec<u128>,
+    /// Time of the last packet.
+    last: u64,
+}
+
+impl<'a> Tokens<'a> {
+    fn new(envelope: &'a Envelope) -> Self {
+        Self { buckets: &envelope.buckets, levels: vec![0; envelope.buckets.len()], last: 0 }
+    }
+
+    /// Lets the buckets drain until `at`.
+    fn pass(&mut self, at: u64) {
+        for (level, bucket) in self.levels.iter_mut().zip(self.buckets) {
+            *level = level.saturating_sub(u128::from(at - self.last) * u128::from(bucket.rate.as_bits()));
+        }
+        self.last = at;
+    }
+
+    /// Sends a packet as soon after `at` as the buckets hold it; returns the time.
+    fn send(&mut self, at: u64, length: u64) -> u64 {
+        self.pass(at.max(self.last));
+        let second = u128::from(NANOS);
+        let needed = u128::from(length) * 8 * second;
+        let wait = self.levels.iter().zip(self.buckets).map(|(level, bucket)| {
+            let excess = (level + needed).saturating_sub(u128::from(bucket.burst.0) * 8 * second);
+            let wait = || excess.checked_div(bucket.rate.as_bits().into()).map_or(u128::MAX, |wait| wait + 1);
+            if excess == 0 { 0 } else { wait() }
+        });
+        let wait = u64::try_from(wait.max().unwrap_or(0)).unwrap_or(u64::MAX);
+        self.pass(self.last.saturating_add(wait));
+        self.levels.iter_mut().for_each(|level| *level += needed);
+        self.last
+    }
+}
+
+/// Searches for the traffic that makes the metric at `that` worst; for `expected`, an expectation on it, the
+/// value by which that is judged.
 ///
 /// # Errors
 /// If `that` is no metric, no flow has an envelope, or a run fails.
 pub fn attack(
     scenario: &Scenario,
     that: &str,
+    expected: Option<&Expected>,
     budget: Budget<'_>,
     options: &Options<'_>,
 ) -> Result<Attack, Error> {
-    let range = Range::new(scenario, that, budget.flows, options)?;
+    let range = Range::new(scenario, (that, expected), budget.flows, options)?;
     let own = range.own()?;
     let mut history = Vec::new();
     let mut made = 0;
@@ -169,68 +221,103 @@ pub fn attack(
     }
     let nothing = || Genome { bursts: Vec::new(), starts: Vec::new() };
     let (best, genome) = population.into_iter().next().unwrap_or_else(|| (f64::NEG_INFINITY, nothing()));
-    let (genome, shrinking) = range.shrunk(genome, best)?;
+    let shrunk = range.shrunk((best, genome))?;
     let random = if budget.random { range.random(made, budget.seed)? } else { f64::NEG_INFINITY };
-    let worst = |value: f64| value.is_finite().then_some(value * range.sign);
+    let signed = |value: f64| value.is_finite().then_some(value * range.sign);
     let history = history.into_iter().map(|(runs, value)| (runs, value * range.sign)).collect();
-    let (captures, settings, flows) = range.captured(&genome);
+    let (kept, genome) = shrunk.found;
+    let written = range.written(&genome);
     Ok(Attack {
         that: that.to_owned(),
         own,
-        worst: worst(best),
-        random: worst(random),
+        worst: signed(best),
+        kept: signed(kept),
+        lines: range.lines(&genome),
+        random: signed(random),
         history,
-        runs: [made, shrinking],
+        runs: [made, shrunk.runs],
         proven: range.proven(scenario),
-        flows,
-        captures,
-        settings,
+        flows: written.flows,
+        captures: written.captures,
+        settings: written.settings,
     })
+}
+
+/// Returns whether a flow's packets, or its start, are the enemy's to choose. A connection that controls
+/// others follows them, and those of a group may start by one law.
+fn is_free(flow: &Flow) -> bool {
+    match flow.transport {
+        Transport::Udp => true,
+        Transport::Tcp(model) => {
+            !matches!(model.application, Application::Control { .. }) && !flow.name.contains('/')
+        }
+        Transport::UdpReturn { .. } | Transport::TcpReturn { .. } | Transport::Outside { .. } => false,
+    }
+}
+
+/// Returns whether less is worse: as the expectation bounds it, or else as the metric is.
+fn is_more_better(expected: Option<&Expected>, quantity: &Quantity) -> bool {
+    let is_least = |bound: &Bound| match bound {
+        Bound::Above(_) | Bound::AtLeast(_) => Some(true),
+        Bound::Below(_) | Bound::AtMost(_) => Some(false),
+        Bound::Between(..) => None,
+    };
+    let bounds = || expected.into_iter().flat_map(|expected| &expected.bounds).map(is_least);
+    let by_bound = bounds().next().filter(|first| bounds().all(|bound| bound == *first)).flatten();
+    by_bound.unwrap_or(quantity.of.metric.better == Some(Better::Higher))
 }
 
 impl<'a> Range<'a> {
     fn new(
         scenario: &Scenario,
-        that: &str,
+        (that, expected): (&str, Option<&Expected>),
         most: Option<usize>,
         options: &'a Options<'a>,
     ) -> Result<Self, Error> {
         let quantity = Quantity::parse(that)?;
+        let expected = expected.filter(|expected| !expected.proven).cloned();
         let mut scenario = scenario.clone();
         scenario.observe([that]);
-        let window = scenario.warmup + WINDOW;
-        if scenario.changes.is_empty() {
-            scenario.duration = scenario.duration.min(window);
+        let parts = scenario.observed_parts();
+        if scenario.changes.is_empty() && parts.is_empty() {
+            scenario.duration = scenario.duration.min(scenario.warmup + WINDOW);
         }
+        let part = quantity.addresses().filter_map(|address| address.during).min_by_key(|part| part.from);
+        let begin = part.map_or(scenario.warmup, |During { from, .. }| from.since(Instant::ZERO));
         let is_own = |flow: &Flow| quantity.addresses().any(|address| is_of(&address.subject, &flow.name));
-        let more_is_better = quantity.of.metric.better == Some(Better::Higher);
+        let more_is_better = is_more_better(expected.as_ref(), &quantity);
         if more_is_better && matches!(quantity.of.subject, Subject::Port(..)) {
             return Err(Error::Attack("traffic that stays away makes the metric of a port worse".to_owned()));
         }
-        let is_kept = |flow: &Flow| flow.name.contains('/') || (more_is_better && is_own(flow));
         let (mut weapons, mut moved) = (Vec::new(), Vec::new());
-        for (index, flow) in scenario.flows.iter().enumerate().filter(|(_, flow)| !is_kept(flow)) {
-            match (flow.transport, flow.envelope(scenario.duration)) {
-                (Transport::Udp, Ok(envelope)) if !flow.echo => {
+        for (index, flow) in scenario.flows.iter().enumerate() {
+            if !is_free(flow) || (more_is_better && is_own(flow)) {
+                continue;
+            }
+            match flow.envelope(scenario.duration) {
+                Ok(envelope) if flow.transport == Transport::Udp && !flow.echo => {
                     weapons.push(Weapon { flow: index, envelope });
                 }
-                (Transport::Udp | Transport::Tcp(_), _) => moved.push(index),
-                _ => {}
+                _ => moved.push(index),
             }
         }
-        if weapons.is_empty() && moved.is_empty() {
-            let why = "no flow outside a group has an envelope or a start that may change";
+        // Where the metric's flow starts is no matter if nothing beside it may change.
+        let is_alone = moved.len() <= 1 && moved.iter().all(|flow| is_own(&scenario.flows[*flow]));
+        if weapons.is_empty() && is_alone {
+            let why = "no flow has an envelope, or a start that may change beside that of the metric's";
             return Err(Error::Attack(why.to_owned()));
         }
         let rules = Rules {
             own: weapons.iter().map(|weapon| is_own(&scenario.flows[weapon.flow])).collect(),
+            joins: joins(&scenario, &weapons, &is_own),
             most,
             starts: moved.iter().map(|flow| nanos(scenario.flows[*flow].start)).collect(),
             end: nanos(scenario.duration),
         };
         let sign = if more_is_better { -1.0 } else { 1.0 };
         let seed = options.seeds.first().copied().unwrap_or(Seed(1));
-        Ok(Self { scenario, weapons, moved, rules, quantity, sign, options, seed })
+        let begin = nanos(begin);
+        Ok(Self { scenario, weapons, moved, rules, quantity, expected, begin, sign, options, seed })
     }
 
     /// Returns the value of the scenario's own traffic.
@@ -241,7 +328,11 @@ impl<'a> Range<'a> {
     fn value(&self, scenario: &Scenario) -> Result<Option<f64>, Error> {
         let options = Options { seeds: vec![self.seed], threads: Some(1), ..self.options.clone() };
         let runs = run(scenario, &options)?;
-        let summary = lockgate_measure::summarise(&runs.recordings);
+        let mut summary = lockgate_measure::summarise(&runs.recordings);
+        if let Some(expected) = &self.expected {
+            summary.expect(expected)?;
+            return Ok(summary.expect.last().and_then(|judged| judged.value));
+        }
         for address in self.quantity.addresses() {
             if let Err(unknown @ MetricError::Unknown { .. }) = summary.metric(&address.to_string()) {
                 return Err(unknown.into());
@@ -260,91 +351,54 @@ impl<'a> Range<'a> {
         Ok(values.into_iter().zip(genomes).collect())
     }
 
-    /// Returns the scenario with the traffic of a genome.
-    fn armed(&self, genome: &Genome) -> Scenario {
-        let mut scenario = self.scenario.clone();
-        for (flow, start) in self.moved.iter().zip(&genome.starts) {
-            let flow = &mut scenario.flows[*flow];
-            flow.start = Duration::from_picos(start.saturating_mul(1000));
-            flow.start_law = None;
-        }
-        for (weapon, gene) in self.weapons.iter().zip(&genome.bursts) {
-            let packets = self.packets(weapon, gene);
-            let flow = &mut scenario.flows[weapon.flow];
-            if packets.is_empty() {
-                (flow.start, flow.start_law) = (self.scenario.duration, None);
-                continue;
-            }
-            let file = file_of(&flow.name);
-            let Ok(replay) = Replay::read(&capture(&packets)) else { continue };
-            let mut files = LoadedFiles::none();
-            files.replays.insert(file.clone(), Arc::new(replay));
-            let replay =
-                ReplayConfig { file, speed: 1.0, longest_gap: None, longest_frame: None, repeat: false };
-            let config = TrafficConfig { replay: Some(replay), ..TrafficConfig::default() };
-            flow.traffic = Traffic { config: Arc::new(config), files };
-            flow.start = Duration::from_picos(packets.first().map_or(0, |first| first.0 * 1000));
-            (flow.start_law, flow.stop) = (None, None);
-        }
-        scenario
+    /// Returns the packets of each flow with an envelope: as the genome says, but never sooner than the
+    /// envelopes let them.
+    fn traffic(&self, genome: &Genome) -> Vec<Packets> {
+        let weapons = self.weapons.iter().zip(&genome.bursts);
+        let mut all: Vec<Packets> = weapons.map(|(weapon, gene)| self.packets(weapon, gene)).collect();
+        self.share(&mut all);
+        all
     }
 
-    /// Returns the packets of a gene: as it says, but never sooner than the envelope lets them.
+    /// Returns the packets of a gene within the flow's own envelope.
     fn packets(&self, weapon: &Weapon, gene: &Gene) -> Packets {
-        let Envelope { buckets, shortest, longest, .. } = &weapon.envelope;
-        let second = u128::from(NANOS);
-        let mut levels = vec![0_u128; buckets.len()];
-        let (mut at, mut last, mut packets) = (nanos(self.scenario.warmup), 0, Packets::new());
-        let end = nanos(self.scenario.duration);
+        let Envelope { shortest, longest, .. } = weapon.envelope;
+        let mut tokens = Tokens::new(&weapon.envelope);
+        let (mut at, end) = (self.begin, nanos(self.scenario.duration));
+        let mut packets = Packets::new();
         for burst in gene {
-            at += burst.pause;
+            at = at.saturating_add(burst.pause);
             let length = shortest.0 + (longest.0 - shortest.0) * u64::from(burst.length) / 255;
             for _ in 0..burst.packets {
-                let needed = u128::from(length) * 8 * second;
-                let mut wait = 0;
-                for (level, bucket) in levels.iter_mut().zip(buckets) {
-                    let rate = u128::from(bucket.rate.as_bits());
-                    *level = level.saturating_sub(u128::from(at - last) * rate);
-                    let excess = (*level + needed).saturating_sub(u128::from(bucket.burst.0) * 8 * second);
-                    wait = wait.max(if excess == 0 {
-                        0
-                    } else {
-                        excess.checked_div(rate).map_or(u128::MAX, |wait| wait + 1)
-                    });
-                }
-                last = at;
-                at = at.saturating_add(u64::try_from(wait).unwrap_or(u64::MAX));
+                at = tokens.send(at, length);
                 if at >= end || packets.len() >= MOST_PACKETS {
                     return packets;
                 }
-                for (level, bucket) in levels.iter_mut().zip(buckets) {
-                    *level = level.saturating_sub(u128::from(at - last) * u128::from(bucket.rate.as_bits()))
-                        + needed;
-                }
-                last = at;
                 packets.push((at, length as u32));
             }
         }
         packets
     }
 
-    /// Returns the smallest genome that is as bad, as far as tried, and the runs that were made.
-    fn shrunk(&self, genome: Genome, best: f64) -> Result<(Genome, u64), Error> {
-        let (mut genome, mut made) = (genome, 0);
-        'smaller: loop {
-            for tried in self.rules.smaller(&genome) {
-                if made >= MOST_SHRINKING || (self.options.stop)() {
-                    return Ok((genome, made));
-                }
-                made += 1;
-                if let Some((value, tried)) = self.score(vec![tried])?.pop()
-                    && value >= best
-                {
-                    genome = tried;
-                    continue 'smaller;
-                }
+    /// Delays the packets of the adversary's flows until the bucket that they share holds them.
+    fn share(&self, all: &mut [Packets]) {
+        let is_shared = |weapon: &Weapon| self.scenario.adversary.contains(&weapon.flow);
+        let shared: Vec<usize> = (0..all.len()).filter(|index| is_shared(&self.weapons[*index])).collect();
+        let [first, _, ..] = shared.as_slice() else { return };
+        let mut tokens = Tokens::new(&self.weapons[*first].envelope);
+        let mut sent: Vec<(u64, usize, u32)> = Vec::new();
+        for index in &shared {
+            sent.extend(all[*index].drain(..).map(|(at, length)| (at, *index, length)));
+        }
+        // The order of one flow's packets is kept.
+        sent.sort_by_key(|(at, index, _)| (*at, *index));
+        let end = nanos(self.scenario.duration);
+        for (at, index, length) in sent {
+            let at = tokens.send(at, length.into());
+            if at >= end {
+                return;
             }
-            return Ok((genome, made));
+            all[index].push((at, length));
         }
     }
 
@@ -355,98 +409,46 @@ impl<'a> Range<'a> {
         Ok(values.into_iter().map(|(value, _)| value).fold(f64::NEG_INFINITY, f64::max))
     }
 
-    /// Returns the proven bound of the metric, if it is a delay of one flow.
+    /// Returns the proven bound of the metric, if it is a delay of flows: that of all of them.
     fn proven(&self, scenario: &Scenario) -> Option<Result<f64, String>> {
         let address = &self.quantity.of;
         let is_delay = ["owd", "owd.bound"].contains(&address.metric.name) && self.quantity.less.is_none();
-        let flow = scenario
-            .flows
-            .iter()
-            .position(|flow| is_of(&address.subject, &flow.name))
-            .filter(|_| is_delay)?;
+        let is_own = |index: &usize| is_of(&address.subject, &scenario.flows[*index].name);
+        let own: Vec<usize> = (0..scenario.flows.len()).filter(is_own).collect();
+        if !is_delay || own.is_empty() {
+            return None;
+        }
         if let Some(why) = proof::too_large(scenario) {
             return Some(Err(why));
         }
         let found = proof::prove(scenario);
-        Some(found.delay(flow).map(lockgate_calculus::to_f64).map_err(str::to_owned))
-    }
-
-    /// Returns the captures of a genome, the settings that replay them, and the flows with their packets.
-    fn captured(&self, genome: &Genome) -> (Captures, Vec<String>, Vec<(String, usize)>) {
-        let (mut captures, mut flows) = (BTreeMap::new(), Vec::new());
-        let mut settings = vec![format!("duration={}ns", nanos(self.scenario.duration))];
-        for (flow, start) in self.moved.iter().zip(&genome.starts) {
-            let name = &self.scenario.flows[*flow].name;
-            settings.push(format!("flow.\"{name}\".start={start}ns"));
-        }
-        for (weapon, gene) in self.weapons.iter().zip(&genome.bursts) {
-            let flow = &self.scenario.flows[weapon.flow];
-            let packets = self.packets(weapon, gene);
-            let file = file_of(&flow.name);
-            let path = format!("flow.\"{}\"", flow.name);
-            if packets.is_empty() {
-                settings.push(format!("{path}.start={}ns", nanos(self.scenario.duration)));
-                flows.push((flow.name.clone(), 0));
-                continue;
-            }
-            for key in ["gap", "rate", "size", "payload", "batch", "profile", "bursts", "stop", "start"] {
-                settings.push(format!("{path}.{key}="));
-            }
-            settings.push(format!("{path}.replay={{ file = \"{file}\" }}"));
-            settings.push(format!("{path}.start={}ns", packets.first().map_or(0, |first| first.0)));
-            if flow.envelope.is_none() {
-                settings.push(format!("{path}.envelope={}", stated(&weapon.envelope)));
-            }
-            flows.push((flow.name.clone(), packets.len()));
-            captures.insert(file, capture(&packets));
-        }
-        (captures, settings, flows)
+        let bound = own.iter().try_fold(0.0_f64, |most, index| {
+            Ok::<f64, &str>(most.max(found.delay(*index).map(lockgate_calculus::to_f64)?))
+        });
+        Some(bound.map_err(str::to_owned))
     }
 }
 
-/// Returns an envelope as a file states it.
-fn stated(envelope: &Envelope) -> String {
-    let filling = envelope.buckets.iter().filter(|bucket| !bucket.rate.is_zero());
-    let buckets: Vec<String> = filling
-        .map(|bucket| {
-            format!("{{ rate = \"{}bit\", burst = \"{}B\" }}", bucket.rate.as_bits(), bucket.burst.0)
-        })
-        .collect();
-    let Envelope { shortest, longest, .. } = envelope;
-    format!(
-        "{{ buckets = [{}], shortest = \"{}B\", longest = \"{}B\" }}",
-        buckets.join(", "),
-        shortest.0,
-        longest.0
-    )
+/// Returns the number of hops that the first flow of the metric has passed where each flow with an envelope
+/// joins it; 0 for one that never does.
+fn joins(scenario: &Scenario, weapons: &[Weapon], is_own: &dyn Fn(&Flow) -> bool) -> Vec<u64> {
+    let path = |flow: &Flow| scenario.routes.path(flow.from, flow.to).unwrap_or_default();
+    let own = scenario.flows.iter().find(|flow| is_own(flow)).map(path).unwrap_or_default();
+    let join = |weapon: &Weapon| {
+        let other = path(&scenario.flows[weapon.flow]);
+        own.iter().position(|port| other.contains(port)).unwrap_or(0) as u64
+    };
+    weapons.iter().map(join).collect()
 }
 
 fn is_of(subject: &Subject, flow: &str) -> bool {
-    matches!(subject, Subject::Flow(pattern) if matches(pattern, flow))
-}
-
-fn file_of(flow: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
-    format!("{}.pcap", flow.chars().map(plain).collect::<String>())
+    match subject {
+        Subject::Flow(pattern) => matches(pattern, flow),
+        Subject::Group(group) | Subject::Bin(group, _) => flow.split('/').next() == Some(group),
+        Subject::Run | Subject::Port(_) | Subject::Queue(..) => false,
+    }
 }
 
 fn nanos(time: Duration) -> u64 {
     (Instant::ZERO + time).as_picos().div_ceil(1000)
-}
-
-/// Returns a capture of packets without content: each with its time, since the first, and its length.
-fn capture(packets: &Packets) -> Arc<[u8]> {
-    let first = packets.first().map_or(0, |first| first.0);
-    let mut bytes = Vec::with_capacity(24 + 16 * packets.len());
-    // Magic number of nanoseconds, version 2.4, no offset, no accuracy, largest capture, Ethernet.
-    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 262_144, 1] {
-        bytes.extend(word.to_le_bytes());
-    }
-    for (at, length) in packets {
-        let since = at - first;
-        for word in [(since / NANOS) as u32, (since % NANOS) as u32, 0, *length] {
-            bytes.extend(word.to_le_bytes());
-        }
-    }
-    bytes.into()
 }

@@ -31,7 +31,8 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
         random: arguments.random,
         is_over: &is_over,
     };
-    let found = attack::attack(&scenario, &that, budget, &options)?;
+    let expected = scenario.expects.iter().find(|expect| expect.that == that);
+    let found = attack::attack(&scenario, &that, expected, budget, &options)?;
     let unit = Quantity::parse(&that).map(|quantity| quantity.of.unit().symbol()).unwrap_or_default();
     let value = |value: Option<f64>| figures::quantity(value, unit);
     terminal::heading(&format!("{that}: worst traffic found"));
@@ -50,6 +51,12 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
         Some(Err(why)) => terminal::sentence(&format!("no bound: {why}")),
         None => {}
     }
+    let kept = match found.kept {
+        kept if kept == found.worst => String::new(),
+        kept => format!(", {} of it is kept", value(kept)),
+    };
+    terminal::sentence(&format!("in {}{kept}:", figures::count(found.lines.len() as u64, "line")));
+    found.lines.iter().for_each(|line| terminal::sentence(&format!("  {line}")));
     let best: Vec<String> =
         found.history.iter().map(|(runs, worst)| format!("{} after {runs}", value(Some(*worst)))).collect();
     terminal::sentence(&format!("best over runs: {}", best.join(", ")));

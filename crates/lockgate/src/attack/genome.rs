@@ -3,6 +3,9 @@
 /// Limit on the packets of one flow.
 pub(super) const MOST_PACKETS: usize = 4000;
 
+/// Limit on the other flows of which each has a seed in which it is first.
+const MOST_FIRST: usize = 8;
+
 /// Generator of small numbers: the multiplier of Knuth's MMIX.
 pub(super) struct Dice(u64);
 
@@ -48,10 +51,20 @@ pub(super) struct Genome {
     pub(super) starts: Vec<u64>,
 }
 
+impl Genome {
+    /// Returns the number of its bursts, and of starts that are not these.
+    pub(super) fn lines(&self, starts: &[u64]) -> usize {
+        let moved = self.starts.iter().zip(starts).filter(|(start, own)| start != own).count();
+        moved + self.bursts.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
 /// Rules that genomes keep.
 pub(super) struct Rules {
     /// By flow with an envelope: true if the metric is of it. Such a flow is not counted.
     pub(super) own: Vec<bool>,
+    /// By flow with an envelope: hops after which it joins the path of the metric's.
+    pub(super) joins: Vec<u64>,
     /// Largest number of other flows that send.
     pub(super) most: Option<usize>,
     /// Starts of the scenario of the flows that can only be moved.
@@ -80,10 +93,11 @@ impl Rules {
     /// of its own.
     pub(super) fn seeds(&self) -> Vec<Genome> {
         let all = MOST_PACKETS as u32;
-        let genome = |of: &dyn Fn(bool) -> Gene| Genome {
-            bursts: self.own.iter().map(|own| of(*own)).collect(),
+        let of = |gene: &dyn Fn(usize, bool) -> Gene| Genome {
+            bursts: self.own.iter().enumerate().map(|(index, own)| gene(index, *own)).collect(),
             starts: self.starts.clone(),
         };
+        let genome = |gene: &dyn Fn(bool) -> Gene| of(&|_, own| gene(own));
         let mut seeds: Vec<Genome> = vec![
             genome(&|_| vec![burst(0, all, 255)]),
             genome(&|own| vec![burst(u64::from(own) * 1000, all, 255)]),
@@ -105,6 +119,23 @@ impl Rules {
                     .collect()
             };
             seeds.push(genome(&beat));
+        }
+        // A long packet of one other is in service when all wake up, and the own ones come last. Short packets
+        // fill an envelope better.
+        let others = (0..self.own.len()).filter(|index| !self.own[*index]);
+        for (first, length) in others.take(MOST_FIRST).flat_map(|first| [(first, 255), (first, 0)]) {
+            seeds.push(of(&|index, own| match (own, index == first) {
+                (true, _) => vec![burst(2, all, 255)],
+                (false, true) => vec![burst(0, 1, 255), burst(1, all, length)],
+                (false, false) => vec![burst(1, all, length)],
+            }));
+        }
+        // Bursts that meet the own packets where they join them, if a hop takes so long.
+        if self.joins.iter().any(|hops| *hops > 0) {
+            for millis in [2, 5, 10, 20, 50] {
+                let late = |index: usize| self.joins[index] * millis * 1_000_000;
+                seeds.push(of(&|index, own| vec![burst(late(index) + u64::from(own) * 1000, all, 255)]));
+            }
         }
         // With a limit, each seed has other senders.
         let step = self.most.unwrap_or(0).max(1);
@@ -161,32 +192,67 @@ impl Rules {
         self.keep(Genome { bursts, starts }, from)
     }
 
-    /// Returns smaller genomes: flows that are silent, begin as in the scenario, or send less.
+    /// Returns smaller genomes, those that lack most first: flows that are silent, begin as in the scenario,
+    /// or send fewer bursts or packets.
     pub(super) fn smaller(&self, genome: &Genome) -> Vec<Genome> {
         let mut all = Vec::new();
-        for index in 0..genome.starts.len() {
-            if genome.starts[index] != self.starts[index] {
-                let mut tried = genome.clone();
-                tried.starts[index] = self.starts[index];
+        let mut add = |change: &dyn Fn(&mut Genome)| {
+            let mut tried = genome.clone();
+            change(&mut tried);
+            if tried != *genome && !all.contains(&tried) {
                 all.push(tried);
             }
+        };
+        let sends = |index: &usize| !self.own[*index] && !genome.bursts[*index].is_empty();
+        let senders: Vec<usize> = (0..genome.bursts.len()).filter(sends).collect();
+        let moved: Vec<usize> =
+            (0..genome.starts.len()).filter(|index| genome.starts[*index] != self.starts[*index]).collect();
+        for parts in [1, 2, 4, usize::MAX] {
+            for some in parts_of(&senders, parts) {
+                add(&|tried| some.iter().for_each(|index| tried.bursts[*index].clear()));
+            }
+            for some in parts_of(&moved, parts) {
+                add(&|tried| some.iter().for_each(|index| tried.starts[*index] = self.starts[*index]));
+            }
         }
-        for (index, gene) in genome.bursts.iter().enumerate().filter(|(_, gene)| !gene.is_empty()) {
-            let less = |by: u32| {
-                let fewer = |burst: &Burst| Burst { packets: burst.packets.div_ceil(by), ..burst.clone() };
-                gene.iter().map(fewer).collect::<Gene>()
-            };
-            let silent = if self.own[index] { gene.clone() } else { Gene::new() };
-            for smaller in [silent, less(4), less(2), gene[..gene.len() - 1].to_vec()] {
-                if smaller != *gene && !(self.own[index] && smaller.is_empty()) {
-                    let mut tried = genome.clone();
-                    tried.bursts[index] = smaller;
-                    all.push(tried);
-                }
+        for (index, gene) in genome.bursts.iter().enumerate().filter(|(_, gene)| gene.len() > 1) {
+            for smaller in fewer(gene) {
+                add(&|tried| tried.bursts[index].clone_from(&smaller));
+            }
+        }
+        for (index, gene) in genome.bursts.iter().enumerate() {
+            for by in [4, 2] {
+                let less = |burst: &Burst| Burst { packets: burst.packets.div_ceil(by), ..burst.clone() };
+                add(&|tried| tried.bursts[index] = gene.iter().map(less).collect());
             }
         }
         all
     }
+}
+
+/// Returns a list in so many parts.
+fn parts_of(list: &[usize], parts: usize) -> impl Iterator<Item = &[usize]> {
+    list.chunks(list.len().div_ceil(parts).max(1))
+}
+
+/// Returns a gene with fewer bursts: as one, either half, and without each. Those that are left keep their
+/// times.
+fn fewer(gene: &[Burst]) -> Vec<Gene> {
+    let packets = gene.iter().fold(0_u32, |sum, burst| sum.saturating_add(burst.packets));
+    let one = vec![Burst { packets, ..gene[0].clone() }];
+    let without = |gone: core::ops::Range<usize>| -> Gene {
+        let late: u64 = gene[gone.clone()].iter().map(|burst| burst.pause).sum();
+        let mut left: Gene = gene[..gone.start].to_vec();
+        left.extend(gene[gone.end..].iter().cloned());
+        if let Some(next) = left.get_mut(gone.start) {
+            next.pause = next.pause.saturating_add(late);
+        }
+        left
+    };
+    let half = gene.len() / 2;
+    let mut all = vec![one, without(half..gene.len()), without(0..half)];
+    all.extend((0..gene.len()).map(|index| without(index..index + 1)));
+    all
 }
 
 /// Changes the bursts of one flow.

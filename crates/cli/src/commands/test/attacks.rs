@@ -47,7 +47,7 @@ pub(super) fn of(
             ..Options::default()
         };
         let budget = Budget { runs, seed: SEED, flows: None, random: false, is_over: &is_over };
-        let found = match attack::attack(&scenario, &expected.that, budget, &options) {
+        let found = match attack::attack(&scenario, &expected.that, Some(expected), budget, &options) {
             Ok(found) => found,
             Err(why @ lockgate::Error::Attack(_)) => {
                 attacks.push(Attacked::without(expected, why.to_string()));
@@ -71,11 +71,5 @@ fn refusal(expected: &Expected, outcome: &Expectation) -> Option<String> {
     if !outcome.holds {
         return Some("it is missed without".to_owned());
     }
-    if expected.proven {
-        return Some("it is proven".to_owned());
-    }
-    if outcome.members.is_some() {
-        return Some("it is of several flows or queues".to_owned());
-    }
-    expected.that.contains('@').then(|| "it is of a part of the run".to_owned())
+    expected.proven.then(|| "it is proven".to_owned())
 }
