@@ -32,6 +32,8 @@ pub struct Setting {
     pub interval: f64,
     /// Drop probability of RED at its upper threshold.
     pub probability: f64,
+    /// Lower threshold of RED, as a share of the upper.
+    pub low: f64,
     /// Probability of a loss that no queue explains.
     pub loss: f64,
 }
@@ -107,6 +109,8 @@ pub enum Unknown {
     Threshold,
     /// Drop probability of RED.
     Probability,
+    /// Lower threshold of RED.
+    Low,
 }
 
 impl Unknown {
@@ -122,6 +126,7 @@ impl Unknown {
             Self::Threshold => setting.target = value,
             Self::Interval => setting.interval = value.clamp(0.02, 0.25),
             Self::Probability => setting.probability = value.clamp(0.005, 0.5),
+            Self::Low => setting.low = value.clamp(0.1, 0.7),
         }
     }
 
@@ -134,6 +139,7 @@ impl Unknown {
             Self::Target | Self::Threshold => Some(setting.target),
             Self::Interval => Some(setting.interval),
             Self::Probability => Some(setting.probability),
+            Self::Low => Some(setting.low),
         }
     }
 
@@ -148,6 +154,7 @@ impl Unknown {
             Self::Interval => vec![0.1],
             Self::Threshold => vec![seen.wait * 0.85, seen.wait * 0.5],
             Self::Probability => vec![0.02, 0.1],
+            Self::Low => vec![1.0 / 3.0],
         }
     }
 }
@@ -237,8 +244,10 @@ impl Candidate {
 
     /// Returns the rate of the line that has this queue.
     fn line_rate(&self, setting: &Setting) -> Rate {
-        // A line that is hardly faster than its bucket's rate is a queue without a bucket.
-        let rate = if self.has_bucket { setting.peak.max(setting.rate * 1.5) } else { setting.rate };
+        // A line that is hardly faster than its bucket's rate is a queue without a bucket. A shaper of flows
+        // lets no burst pass that would show how fast the line is.
+        let least = setting.rate * if self.is_fair { 5.0 } else { 1.5 };
+        let rate = if self.has_bucket { setting.peak.max(least) } else { setting.rate };
         Rate::from_bits(rate.max(1000.0) as u64)
     }
 }

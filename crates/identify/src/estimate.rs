@@ -1,6 +1,7 @@
 //! Direct estimators: properties of a line that arrivals show before any queue is assumed.
 
 use crate::candidates::Setting;
+use crate::moments::Moments;
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Probe, Purpose, Sent};
 
@@ -39,6 +40,13 @@ pub struct Estimate {
     pub sent_rate: f64,
     /// Part of the time that others used the line while it was else idle; `None` if the jitter hides it.
     pub busy: Option<f64>,
+    /// Small packets into the idle line, of which that part waited.
+    pub pings: usize,
+    /// Part of the rate by which packets that left one after another are faster than the goodput; zero if
+    /// the jitter hides it.
+    pub gain: f64,
+    /// Length of others' frames, in bytes.
+    pub length: u32,
     /// Longest wait, in seconds.
     pub wait: f64,
     /// Longest burst beyond the rate, in bytes.
@@ -112,26 +120,41 @@ pub fn quantile(values: &mut [f64], share: f64) -> f64 {
     values.get((last as f64 * share) as usize).copied().unwrap_or(0.0)
 }
 
-/// Gaps between arrivals of full packets that stood in line: the later was sent before the earlier arrived.
-fn gaps(probe: &Probe, observed: &Observation, base: &Base) -> Vec<f64> {
-    let mut gaps = Vec::new();
+/// Time from one arrival to the next of packets that stood in line, and the length of the later.
+pub struct Spacing {
+    /// Time in seconds.
+    pub gap: f64,
+    /// Length in bytes.
+    pub length: u32,
+}
+
+/// Returns the runs of spacings in the later part of a round. If `is_queued`, each packet was sent before the
+/// one in front of it arrived.
+pub fn spacings(
+    probe: &Probe,
+    observed: &Observation,
+    index: usize,
+    base: &Base,
+    is_queued: bool,
+) -> Vec<Vec<Spacing>> {
     let place = |seen: &Seen| seen.at + seen.delay - base.drift * seen.at;
-    for (index, round) in probe.rounds.iter().enumerate() {
-        if !matches!(round.purpose, Purpose::Train | Purpose::Excess | Purpose::Gentle | Purpose::Deep) {
-            continue;
-        }
-        let full: Vec<Seen> = seen(probe, observed, index).filter(|seen| seen.sent.length == FULL).collect();
-        // The first part may pass on the credit of a bucket.
-        let skipped = full.len() / 2;
-        for pair in full.get(skipped..).unwrap_or(&[]).windows(2) {
-            let gap = place(&pair[1]) - place(&pair[0]);
-            let waits = pair[1].delay - base.at(pair[1].at);
-            if gap > 0.0 && waits > gap && pair[0].sent.flow == pair[1].sent.flow {
-                gaps.push(gap);
+    let mut all: Vec<Seen> = seen(probe, observed, index).filter(|seen| seen.sent.flow != PINGS).collect();
+    all.sort_by(|one, two| place(one).total_cmp(&place(two)));
+    // The first part may pass on the credit of a bucket.
+    let part = all.get(all.len() * 2 / 5..).unwrap_or(&[]);
+    let mut runs = vec![Vec::new()];
+    for pair in part.windows(2) {
+        let gap = place(&pair[1]) - place(&pair[0]);
+        let wait = pair[1].delay - base.at(pair[1].at);
+        if gap > 0.0 && (wait > gap || !is_queued) {
+            if let Some(run) = runs.last_mut() {
+                run.push(Spacing { gap, length: pair[1].sent.length });
             }
+        } else {
+            runs.push(Vec::new());
         }
     }
-    gaps
+    runs
 }
 
 /// Returns the centre of the densest half, again and again: the half-sample mode (Bickel, Fruehwirth 2006).
@@ -151,13 +174,15 @@ fn mode(sorted: &[f64]) -> f64 {
 /// Returns the rate at which full packets leave one after another, with its relative error; `None` if too
 /// few stood in line.
 fn spacing_rate(probe: &Probe, observed: &Observation, base: &Base, jitter: f64) -> Option<(f64, f64)> {
-    let mut gaps = gaps(probe, observed, base);
+    let queues = (0..probe.rounds.len()).filter(|index| probe.rounds[*index].purpose != Purpose::Ramp);
+    let runs = queues.flat_map(|index| spacings(probe, observed, index, base, true));
+    let full = runs.flatten().filter(|spacing| spacing.length == FULL);
+    let mut gaps: Vec<f64> = full.map(|spacing| spacing.gap).collect();
     if gaps.len() < 12 {
         return None;
     }
     gaps.sort_by(f64::total_cmp);
     let centre = mode(&gaps);
-    // A small packet between two full ones makes a tenth more.
     let width = (0.02 + 2.0 * jitter / centre).min(0.25);
     let near: Vec<f64> = gaps.iter().copied().filter(|gap| (gap / centre - 1.0).abs() < width).collect();
     let mean = near.iter().sum::<f64>() / near.len().max(1) as f64;
@@ -174,7 +199,7 @@ fn line_rates(
     observed: &Observation,
     base: &Base,
     jitter: f64,
-    (goodput, sent_rate, busy): (f64, f64, Option<f64>),
+    (goodput, sent_rate, busy, gain): (f64, f64, Option<f64>, f64),
 ) -> [(f64, f64); 5] {
     let quiet = (goodput, 0.003);
     let part = busy.unwrap_or(0.0);
@@ -188,7 +213,7 @@ fn line_rates(
     let spacing = or(spacing_rate(probe, observed, base, jitter), train);
     let is_exact = jitter < 0.1 * f64::from(FULL) * 8.0 / goodput;
     match busy {
-        Some(busy) if busy < QUIET => [quiet, train, spacing, one, each],
+        Some(busy) if busy < QUIET && gain < MOST_GAIN => [quiet, train, spacing, one, each],
         _ if is_exact => [spacing, train, one, each, quiet],
         _ => [train, spacing, one, each, quiet],
     }
@@ -196,6 +221,9 @@ fn line_rates(
 
 /// Share of pings that wait, below which no others are on the line.
 pub const QUIET: f64 = 0.04;
+
+/// Gain of rate by spacing over the goodput, above which others are on the line.
+const MOST_GAIN: f64 = 0.01;
 
 /// Returns the rate of the second half of the longest train's arrivals, for hosts whose jitter hides a single
 /// gap.
@@ -258,21 +286,24 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         if round.purpose != Purpose::Ramp {
             lost += pairs.filter(|(sent, arrival)| !is_ping(sent) && arrival.is_none()).count();
         }
-        for seen in seen(probe, observed, index) {
-            let over = seen.delay - base.at(seen.at);
-            if seen.sent.flow == PINGS {
-                idle.push(over);
-            } else {
-                wait = wait.max(over);
-            }
-        }
+        let (pings, others): (Vec<Seen>, Vec<Seen>) =
+            seen(probe, observed, index).partition(|seen| seen.sent.flow == PINGS);
+        wait = others.iter().map(|seen| seen.delay - base.at(seen.at)).fold(wait, f64::max);
+        // By the round's own least delay: an error of the drift is no jitter.
+        let least = pings.iter().map(|seen| seen.delay).fold(f64::INFINITY, f64::min);
+        idle.extend(pings.iter().map(|seen| seen.delay - least));
     }
-    let jitter = quantile(&mut idle, 0.25) / 0.33;
+    let jitter = quantile(&mut idle, 0.25) / 0.28;
     let packet_time = f64::from(FULL) * 8.0 / goodput;
     let threshold = 4.0 * jitter + 0.15 * packet_time;
     let waiting = idle.iter().filter(|over| **over > threshold).count() as f64 / idle.len().max(1) as f64;
     let busy = (threshold < 0.5 * packet_time).then_some(waiting);
-    let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy));
+    let is_exact = jitter < 0.1 * packet_time;
+    let spacing = spacing_rate(probe, observed, &base, jitter).filter(|_| is_exact);
+    let gain = spacing.map_or(0.0, |(rate, _)| 1.0 - goodput / rate);
+    // Beyond, it is a bucket's burst.
+    let gain = if gain < 0.4 { gain } else { 0.0 };
+    let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy, gain));
     let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
     let share_lost = idle_lost as f64 / idle_count.max(1) as f64;
@@ -285,6 +316,9 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         goodput,
         sent_rate,
         busy,
+        pings: idle_count,
+        gain,
+        length: FULL,
         wait,
         bucket,
         peak,
@@ -329,7 +363,14 @@ impl Estimate {
 
     /// Returns true if no others were seen on the line.
     pub fn is_quiet(&self) -> bool {
-        self.busy.is_some_and(|busy| busy < QUIET)
+        self.busy.is_some_and(|busy| busy < QUIET) && self.gain < MOST_GAIN
+    }
+
+    /// Takes rate and length of others' frames from simulated moments, if there are some.
+    pub fn apply(&mut self, known: Option<&Moments>) {
+        if let Some(known) = known {
+            (self.rate, self.rates[0], self.length) = (known.rate, known.rate, known.length);
+        }
     }
 
     /// Returns the setting from which candidates are searched.
@@ -347,6 +388,7 @@ impl Estimate {
             target: 0.005,
             interval: 0.1,
             probability: 0.02,
+            low: 1.0 / 3.0,
             loss: self.loss,
         }
     }

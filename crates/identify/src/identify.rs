@@ -3,8 +3,8 @@
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
-use crate::judge::{Fit, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, line, odds};
-use crate::line::Others;
+use crate::judge::{Fit, HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, line, odds};
+use crate::moments::{LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
 use lockgate_engine::random::Seed;
@@ -85,35 +85,19 @@ pub struct Identified {
     pub odds: f64,
     /// Conclusion about the queue.
     pub verdict: Verdict,
+    /// Rate and others by simulated moments, of a queue that is decided.
+    pub moments: Option<Moments>,
     /// Simulated passes.
     pub passes: usize,
 }
 
 impl Identified {
-    /// Returns the rate with the half width of its interval, in bit/s: on a quiet line the goodput in excess,
-    /// beside others what the best fit has. `None` without an estimate.
+    /// Returns the rate with the half width of its interval, in bit/s: of a queue that is decided by simulated
+    /// moments, else the goodput in excess or the spacing of packets. `None` without an estimate.
     pub fn rate(&self) -> Option<(f64, f64)> {
         let estimate = self.estimate.as_ref()?;
-        let fit = self.fits.first().filter(|_| self.verdict == Verdict::Decided);
-        let is_plain = |fit: &Fit| (fit.setting.rate / estimate.goodput - 1.0).abs() < 0.03;
-        Some(match fit {
-            Some(fit) if estimate.is_quiet() && !fit.candidate.has_bucket && is_plain(fit) => {
-                (estimate.goodput, estimate.goodput * 0.01)
-            }
-            Some(fit) if fit.others > 0.0 => {
-                let is_near = (fit.setting.rate / estimate.rate - 1.0).abs() < 0.08;
-                // Behind a queue for each flow, others stand between any two packets.
-                let is_single = !fit.candidate.has_bucket && !fit.candidate.is_fair;
-                let exact = estimate.is_exact() && is_near && is_single;
-                let wide = if fit.candidate.is_fair { 0.3 } else { 0.12 };
-                if exact {
-                    (estimate.rate, estimate.rate * 0.02)
-                } else {
-                    (fit.setting.rate, fit.setting.rate * wide)
-                }
-            }
-            Some(fit) if !is_plain(fit) => (fit.setting.rate, fit.setting.rate * 0.05),
-            Some(_) => (estimate.goodput, estimate.goodput * 0.01),
+        Some(match self.moments {
+            Some(Moments { rate, half, .. }) => (rate, half),
             None if estimate.is_quiet() => (estimate.goodput, estimate.goodput * 0.02),
             None => (estimate.rate, estimate.rate * 0.2),
         })
@@ -135,9 +119,6 @@ const LONG_CREDIT: f64 = 0.25;
 /// Most rounds of excess until one exceeds the rate as planned.
 const MOST_EXCESSES: usize = 5;
 
-/// Misfit behind the best at which a candidate is given up.
-const HOPELESS: f64 = 200.0;
-
 /// Picosecond in seconds.
 const PICO: f64 = 1e-12;
 
@@ -149,6 +130,20 @@ const THROUGH: f64 = 0.97;
 
 /// Longest wait in seconds up to which a line without losses shows no queue.
 const LEAST_WAIT: f64 = 0.02;
+
+/// What a judge found.
+#[derive(Default)]
+struct Judgement {
+    /// Fits, the best first.
+    fits: Vec<Fit>,
+    /// Rate and others of the best.
+    moments: Option<Moments>,
+    /// Simulated passes.
+    passes: usize,
+}
+
+/// Misfit of a statistic up to which rate and others count as known before the queue is.
+const KNOWN: f64 = 4.0;
 
 /// State of an experiment.
 struct Experiment<'p, P> {
@@ -243,16 +238,34 @@ impl<P: Prober> Experiment<'_, P> {
         })
     }
 
-    /// Judges, and sends the round that separates what is left, until none does. Returns the fits, the best
-    /// first, and the number of simulated passes.
-    fn separate(&mut self) -> Result<(Vec<Fit>, usize), P::Error> {
+    /// Judges, and sends the round that separates what is left, until none does.
+    fn separate(&mut self) -> Result<Judgement, P::Error> {
         let mut left: Vec<&'static Candidate> = candidates(&self.limits.without);
         let mut further: Vec<Purpose> = FURTHER.to_vec();
-        let (mut fits, mut passes, mut is_confirmed) = (Vec::new(), 0, false);
-        while let Some(now) = self.estimate() {
+        let (mut fits, mut found, mut passes, mut is_confirmed) = (Vec::new(), None, 0, false);
+        let mut known: Option<Moments> = None;
+        while let Some(mut now) = self.estimate() {
+            now.apply(known.as_ref());
             let mut judge = Judge::new(&self.probe, &self.observed, &now, self.prober.is_real());
             fits = judge.rank(&left, &fits);
-            passes += judge.passes;
+            if known.is_none() && !now.is_quiet() {
+                // Rate and length of others' frames are much the same whatever the queue: all are fitted again
+                // with them.
+                passes += judge.passes;
+                let best = fits.first();
+                known = best.and_then(|fit| moments(&self.probe, &self.observed, &now, fit, &LENGTHS));
+                known = known.filter(|known| known.misfit < KNOWN);
+                now.apply(known.as_ref());
+                judge = Judge::new(&self.probe, &self.observed, &now, self.prober.is_real());
+                let is_same = |known: &Moments, fit: &Fit| {
+                    (known.rate / fit.setting.rate - 1.0).abs() < 0.005 && known.length == fit.length
+                };
+                if known.zip(best).is_some_and(|(known, fit)| !is_same(&known, fit)) {
+                    left = candidates(&self.limits.without);
+                    fits = judge.rank(&left, &[]);
+                }
+            }
+            let lengths = known.map_or(LENGTHS.to_vec(), |known| vec![known.length]);
             let best = fits.first().map_or(0.0, |fit| fit.misfit);
             let is_left = |fit: &&Fit| fit.misfit - best < HOPELESS;
             left = fits.iter().filter(is_left).map(|fit| fit.candidate).collect();
@@ -267,16 +280,20 @@ impl<P: Prober> Experiment<'_, P> {
                 is_confirmed = true;
                 Some((purpose, format!("{}: to confirm", reason(purpose))))
             }) else {
+                found = judge.settle(&self.observed, &mut fits, &lengths);
+                passes += judge.passes;
                 break;
             };
             further.retain(|other| *other != purpose);
             let packets = round(purpose, self.next, &scale);
+            passes += judge.passes;
             if packets.iter().filter(|sent| sent.length == FULL).count() < 40 {
+                found = judge.settle(&self.observed, &mut fits, &lengths);
                 break;
             }
             self.send(purpose, why, packets)?;
         }
-        Ok((fits, passes))
+        Ok(Judgement { fits, moments: found, passes })
     }
 
     /// Raises the rate until not all of it comes through. Returns the rate that did.
@@ -325,14 +342,14 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
         planned: 0,
     };
     let Some(rate) = experiment.ramp()? else {
-        return Ok(conclude(experiment, Vec::new(), 0, Some("nothing arrived".to_owned())));
+        return Ok(conclude(experiment, Judgement::default(), Some("nothing arrived".to_owned())));
     };
     experiment.fill(rate)?;
     if let Some(why) = experiment.lack_of_excess() {
-        return Ok(conclude(experiment, Vec::new(), 0, Some(why)));
+        return Ok(conclude(experiment, Judgement::default(), Some(why)));
     }
-    let (fits, passes) = experiment.separate()?;
-    Ok(conclude(experiment, fits, passes, None))
+    let judgement = experiment.separate()?;
+    Ok(conclude(experiment, judgement, None))
 }
 
 /// Chooses the round that separates the fits which are left best, by what they predict of it.
@@ -350,8 +367,7 @@ fn choose<P>(
         let packets = round(purpose, experiment.next, scale);
         let probe = Probe { rounds: vec![Round { purpose, reason: String::new(), packets, planned: 0 }] };
         let predict = |fit: &Fit| {
-            let others = Others { rate: fit.others, length: FULL };
-            let observed = line(fit.candidate, &fit.setting)?.pass(&probe, others, Seed(7))?;
+            let observed = line(fit.candidate, &fit.setting)?.pass(&probe, fit.of_others(), Seed(7))?;
             Some(features(&probe, &observed, &simulated_base(&probe, &observed), 0.0))
         };
         let Some(own) = predict(best) else { continue };
@@ -388,10 +404,10 @@ fn separation(one: &[Feature], two: &[Feature], scale: &Scale) -> f64 {
 
 fn conclude<P: Prober>(
     experiment: Experiment<'_, P>,
-    fits: Vec<Fit>,
-    passes: usize,
+    judgement: Judgement,
     why: Option<String>,
 ) -> Identified {
+    let Judgement { fits, moments, passes } = judgement;
     let odds = odds(&fits);
     let why = experiment.prober.objection().or(why);
     let verdict = match (why, fits.first()) {
@@ -403,5 +419,6 @@ fn conclude<P: Prober>(
     };
     let Experiment { probe, observed, .. } = experiment;
     let estimate = estimate(&probe, &observed);
-    Identified { probe, observed, estimate, fits, odds, verdict, passes }
+    let moments = moments.filter(|_| verdict == Verdict::Decided);
+    Identified { probe, observed, estimate, fits, odds, verdict, moments, passes }
 }

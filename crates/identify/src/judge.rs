@@ -17,9 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::candidates::{ALL, Candidate, ONE_FRAME, Setting, Unknown};
-use crate::estimate::{Estimate, QUIET};
+use crate::estimate::Estimate;
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
 use crate::line::{Line, Others};
+use crate::moments::{Moments, moments};
 use crate::probe::{FULL, Observation, Probe};
 
 /// Degrees of freedom of Student's law: how far a feature may stray.
@@ -34,17 +35,30 @@ pub const LEAST_ODDS: f64 = 20.0;
 /// Mean misfit of a feature above which a queue is none of the candidates.
 pub const MOST_MISFIT: f64 = 1.2;
 
-/// Standard error of the part of the time that others use the line, from a few dozen small packets.
+/// Standard error of the part of the time that small packets wait behind a bucket, where others do not delay
+/// them.
 const BUSY_ERROR: f64 = 0.08;
 
+/// Variance of the small packets that wait over that of independent ones: one packet of others delays several.
+const CLUMPED: f64 = 1.7;
+
 /// Share of the rate below which others are none.
-const LEAST_OTHERS: f64 = 0.01;
+pub(crate) const LEAST_OTHERS: f64 = 0.01;
 
 /// Least mean lateness of real packets, in seconds.
 const LEAST_LATENESS: f64 = 2e-5;
 
 /// Seeds of a final comparison.
 const SEEDS: u64 = 4;
+
+/// Candidates of which rate and others are fitted by simulated moments.
+const SETTLED: usize = 3;
+
+/// Misfit behind the best up to which one of them may become the best.
+const CLOSE: f64 = 100.0;
+
+/// Misfit behind the best at which a candidate is given up.
+pub(crate) const HOPELESS: f64 = 200.0;
 
 /// A candidate with the setting that fits best.
 #[derive(Clone, Debug)]
@@ -55,6 +69,8 @@ pub struct Fit {
     pub setting: Setting,
     /// Rate of others in bit/s.
     pub others: f64,
+    /// Length of others' frames, in bytes.
+    pub length: u32,
     /// Sum of the misfits of all features.
     pub misfit: f64,
     /// Sum of the logarithms of the variances that the candidate's own draws give the features, over that of
@@ -68,6 +84,11 @@ impl Fit {
     /// Returns the mean misfit of a feature: about 1 for the right queue.
     pub fn mean_misfit(&self) -> f64 {
         self.misfit / self.count.max(1) as f64
+    }
+
+    /// Returns the traffic of others.
+    pub fn of_others(&self) -> Others {
+        Others { rate: self.others, length: self.length }
     }
 
     /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
@@ -123,9 +144,8 @@ impl<'a> Judge<'a> {
         Self { probe, estimate, noise, observed, late, lateness, passes: 0 }
     }
 
-    fn simulate(&mut self, line: &Line, others: f64, seed: u64) -> Option<Vec<Feature>> {
+    fn simulate(&mut self, line: &Line, others: Others, seed: u64) -> Option<Vec<Feature>> {
         self.passes += 1;
-        let others = Others { rate: others, length: FULL };
         let index = seed.saturating_sub(1) as usize;
         let late = self.late.get(index % self.late.len().max(1)).unwrap_or(self.probe);
         let observed = line.pass(late, others, Seed(seed))?;
@@ -139,7 +159,7 @@ impl<'a> Judge<'a> {
         &mut self,
         candidate: &Candidate,
         setting: &Setting,
-        others: f64,
+        others: Others,
         seeds: u64,
     ) -> Option<Vec<f64>> {
         let compared = self.compare(candidate, setting, others, seeds)?;
@@ -151,11 +171,11 @@ impl<'a> Judge<'a> {
         &mut self,
         candidate: &Candidate,
         setting: &Setting,
-        others: f64,
+        others: Others,
         seeds: u64,
     ) -> Option<Vec<(f64, f64)>> {
         let line = line(candidate, setting)?;
-        let is_random = others > 0.0 || candidate.draws || setting.loss > 0.0 || !self.late.is_empty();
+        let is_random = others.rate > 0.0 || candidate.draws || setting.loss > 0.0 || !self.late.is_empty();
         let seeds = if is_random { seeds } else { 1 };
         let mut runs = Vec::new();
         for seed in 1..=seeds {
@@ -172,7 +192,7 @@ impl<'a> Judge<'a> {
         Some(misfits.collect())
     }
 
-    fn sum(&mut self, candidate: &Candidate, setting: &Setting, others: f64, seeds: u64) -> f64 {
+    fn sum(&mut self, candidate: &Candidate, setting: &Setting, others: Others, seeds: u64) -> f64 {
         // A law whose target is hardly exceeded does nothing: it is the queue without it.
         let has_law = candidate.unknown.contains(&Unknown::Target);
         if has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001 {
@@ -197,13 +217,15 @@ impl<'a> Judge<'a> {
         let starts = from.map_or_else(|| grid(candidate, &seen), |fit| vec![fit.setting]);
         let mut best: Vec<Fit> = Vec::new();
         for setting in starts.iter().flat_map(|setting| self.rates(setting)).collect::<Vec<_>>() {
-            let mut others = vec![self.others(candidate, setting.rate)];
+            let mut others = vec![others(self.estimate, candidate, setting.rate)];
             if is_free(candidate) {
                 others.extend(from.map(|fit| fit.others));
                 others.extend([0.12 * setting.rate, 0.25 * setting.rate]);
             }
             for others in others {
-                let mut fit = Fit { candidate, setting, others, misfit: f64::INFINITY, spread: 0.0, count };
+                let length = self.estimate.length;
+                let (misfit, spread) = (f64::INFINITY, 0.0);
+                let mut fit = Fit { candidate, setting, others, length, misfit, spread, count };
                 fit.misfit = self.total(&fit, 1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
                     Some(other) if other.misfit <= fit.misfit => {}
@@ -231,23 +253,17 @@ impl<'a> Judge<'a> {
         all
     }
 
-    /// Returns the rate of others that explains the goodput in excess, if the line has `rate`: in one queue
-    /// they have their part of what was offered; beside a queue for each flow, the rest.
-    fn others(&self, candidate: &Candidate, rate: f64) -> f64 {
-        let Estimate { goodput, sent_rate, .. } = *self.estimate;
-        let others = if candidate.is_fair { rate - goodput } else { sent_rate * (rate / goodput - 1.0) };
-        if others < LEAST_OTHERS * rate { 0.0 } else { others.min(0.7 * rate) }
-    }
-
     /// Returns the misfit of a fit: that of the features, and of the part of the time that others used, if
     /// it was seen. Behind a bucket, small packets do not wait for others.
     fn total(&mut self, fit: &Fit, seeds: u64) -> f64 {
-        let features = self.sum(fit.candidate, &fit.setting, fit.others, seeds);
+        let features = self.sum(fit.candidate, &fit.setting, fit.of_others(), seeds);
         let behind_bucket = is_free(fit.candidate);
         features
             + self.estimate.busy.map_or(0.0, |seen| {
-                let error = if seen < QUIET && !behind_bucket { BUSY_ERROR / 3.0 } else { BUSY_ERROR };
                 let waits = if behind_bucket { 0.0 } else { fit.others / fit.setting.rate };
+                let variance =
+                    (waits * (1.0 - waits)).max(0.01) * CLUMPED / self.estimate.pings.max(1) as f64;
+                let error = if behind_bucket { BUSY_ERROR } else { variance.sqrt() };
                 let busy = (waits - seen) / error;
                 busy * busy / TEMPER
             })
@@ -258,18 +274,23 @@ impl<'a> Judge<'a> {
         let seeds = if fit.others > 0.0 || !self.late.is_empty() { 2 } else { 1 };
         fit.misfit = self.total(fit, seeds);
         for &step in steps {
-            for unknown in fit.candidate.unknown {
-                let wide = if matches!(unknown, Unknown::Target | Unknown::Probability) { 2.0 } else { 1.0 };
-                self.walk(fit, 1.0 + step * wide, seeds, &|setting, factor| {
-                    if let Some(value) = unknown.get(setting) {
-                        unknown.set(setting, value * factor);
-                    }
-                });
-            }
-            self.walk(fit, 1.0 + step * 0.12, seeds, &|setting, factor| setting.rate *= factor);
+            self.walk_unknowns(fit, step, seeds, false);
+            self.walk(fit, 1.0 + step * 0.12, seeds, false, &|setting, factor| setting.rate *= factor);
             if is_free(fit.candidate) && fit.others > 0.0 {
                 self.walk_others(fit, 1.0 + step * 1.5, seeds);
             }
+        }
+    }
+
+    /// Moves along each unknown; if `is_settled`, others stay what they are.
+    fn walk_unknowns(&mut self, fit: &mut Fit, step: f64, seeds: u64, is_settled: bool) {
+        for unknown in fit.candidate.unknown {
+            let wide = if matches!(unknown, Unknown::Target | Unknown::Probability) { 2.0 } else { 1.0 };
+            self.walk(fit, 1.0 + step * wide, seeds, is_settled, &|setting, factor| {
+                if let Some(value) = unknown.get(setting) {
+                    unknown.set(setting, value * factor);
+                }
+            });
         }
     }
 
@@ -286,7 +307,14 @@ impl<'a> Judge<'a> {
     }
 
     /// Moves along one parameter while the misfit falls, at most six steps.
-    fn walk(&mut self, fit: &mut Fit, factor: f64, seeds: u64, change: &dyn Fn(&mut Setting, f64)) {
+    fn walk(
+        &mut self,
+        fit: &mut Fit,
+        factor: f64,
+        seeds: u64,
+        is_settled: bool,
+        change: &dyn Fn(&mut Setting, f64),
+    ) {
         for factor in [factor, 1.0 / factor] {
             let mut moved = false;
             for _ in 0..6 {
@@ -295,8 +323,8 @@ impl<'a> Judge<'a> {
                 if next.setting == fit.setting {
                     return;
                 }
-                if !is_free(next.candidate) {
-                    next.others = self.others(next.candidate, next.setting.rate);
+                if !is_free(next.candidate) && !is_settled {
+                    next.others = others(self.estimate, next.candidate, next.setting.rate);
                 }
                 next.misfit = self.total(&next, seeds);
                 if next.misfit >= fit.misfit - 0.05 {
@@ -345,13 +373,39 @@ impl<'a> Judge<'a> {
         fits
     }
 
+    /// Fits the best candidates again, beside others: rate and others by simulated moments, and the rest with
+    /// them; others' frames have one of these `lengths`. Returns the moments of the best.
+    pub fn settle(&mut self, observed: &Observation, fits: &mut [Fit], lengths: &[u32]) -> Option<Moments> {
+        let best = fits.first()?.misfit;
+        let most = if self.estimate.is_quiet() { 1 } else { SETTLED };
+        let mut all: Vec<(&'static str, Moments)> = Vec::new();
+        for fit in fits.iter_mut().take(most).filter(|fit| fit.misfit < best + CLOSE) {
+            let found = moments(self.probe, observed, self.estimate, fit, lengths);
+            let Some(found) = found else { continue };
+            all.push((fit.candidate.name, found));
+            let mut next = Fit { others: found.others, length: found.length, ..fit.clone() };
+            next.setting.rate = found.rate;
+            next.misfit = self.total(&next, 2);
+            for step in [0.1, 0.03] {
+                self.walk_unknowns(&mut next, step, 2, true);
+            }
+            (next.misfit, next.spread) = (self.total(&next, SEEDS), self.spread(&next));
+            if next.misfit < fit.misfit {
+                *fit = next;
+            }
+        }
+        fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
+        let name = fits.first()?.candidate.name;
+        all.into_iter().find(|(own, _)| *own == name).map(|(_, found)| found)
+    }
+
     /// Returns the sum of the spreads of a fit; zero for lines without real packets, on whose exact stamps a
     /// queue without draws repeats itself.
     fn spread(&mut self, fit: &Fit) -> f64 {
         if self.late.is_empty() {
             return 0.0;
         }
-        let compared = self.compare(fit.candidate, &fit.setting, fit.others, SEEDS).unwrap_or_default();
+        let compared = self.compare(fit.candidate, &fit.setting, fit.of_others(), SEEDS).unwrap_or_default();
         compared.into_iter().map(|(_, spread)| spread).sum()
     }
 
@@ -375,8 +429,16 @@ fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
     late
 }
 
+/// Returns the rate of others that explains the goodput in excess, if the line has `rate`: in one queue they
+/// have their part of what was offered; beside a queue for each flow, the rest.
+pub(crate) fn others(estimate: &Estimate, candidate: &Candidate, rate: f64) -> f64 {
+    let Estimate { goodput, sent_rate, .. } = *estimate;
+    let others = if candidate.is_fair { rate - goodput } else { sent_rate * (rate / goodput - 1.0) };
+    if others < LEAST_OTHERS * rate { 0.0 } else { others.min(0.7 * rate) }
+}
+
 /// True if the rate of others does not follow from the goodput: a bucket's credit hides it.
-fn is_free(candidate: &Candidate) -> bool {
+pub(crate) fn is_free(candidate: &Candidate) -> bool {
     candidate.has_bucket && !candidate.is_fair
 }
 

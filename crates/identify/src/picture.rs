@@ -9,7 +9,6 @@ use crate::estimate::{Base, base, seen};
 use crate::features::simulated_base;
 use crate::identify::Identified;
 use crate::judge::{Fit, line};
-use crate::line::Others;
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Purpose};
 
@@ -32,8 +31,7 @@ struct Story {
 
 /// Returns the prediction of a fit for the packets that were sent.
 fn predicted(identified: &Identified, fit: &Fit) -> Option<Story> {
-    let others = Others { rate: fit.others, length: FULL };
-    let observed = line(fit.candidate, &fit.setting)?.pass(&identified.probe, others, SEED)?;
+    let observed = line(fit.candidate, &fit.setting)?.pass(&identified.probe, fit.of_others(), SEED)?;
     let base = simulated_base(&identified.probe, &observed);
     Some(Story { name: format!("{} predicts", fit.candidate.name), origin: Origin::Sim, observed, base })
 }

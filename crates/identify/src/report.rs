@@ -1,5 +1,6 @@
 //! Properties of an identified line, for a person: value, interval, and how it was seen.
 
+use lockgate_engine::units::Rate;
 use lockgate_measure::figures;
 use serde::Serialize;
 
@@ -275,8 +276,12 @@ fn others(identified: &Identified, decided: Option<&Fit>) -> Property {
 /// First words of the scenario that [`scenario`] writes.
 pub const SCENARIO_HEAD: &str = "# A line as `lockgate identify` found it";
 
+/// Share of the rate at which a policy in front of the line shapes.
+const SHAPED: f64 = 0.95;
+
 /// Writes the line with its queue as a scenario that can be run: a download and an echo beside it; with the
-/// queue of the way back, if `back` has decided it, and an upload. `None` if the queue was not decided.
+/// queue of the way back, if `back` has decided it, and an upload; and a variant with a shaper in front.
+/// `None` if the queue was not decided.
 pub fn scenario(identified: &Identified, back: Option<&Identified>) -> Option<String> {
     let decided = |identified: &Identified| {
         let fit = identified.fits.first().filter(|_| identified.verdict == Verdict::Decided)?;
@@ -298,14 +303,20 @@ pub fn scenario(identified: &Identified, back: Option<&Identified>) -> Option<St
     } else {
         ""
     };
+    let shaped = Rate::from_bits((setting.rate * SHAPED) as u64);
     Some(format!(
         "{SCENARIO_HEAD}: {}, odds {:.0}:1.\n{note}\n\
          title = \"A line with {}\"\nduration = \"20s\"\nwarmup = \"2s\"\n\n{}\n\
          [flow.download]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"tcp\"\nbytes = \"unlimited\"\n\n{back_flow}\
-         [flow.ping]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"udp\"\npayload = \"64B\"\ngap = \"50ms\"\necho = true\n",
+         [flow.ping]\nfrom = \"sender\"\nto = \"receiver\"\ntransport = \"udp\"\npayload = \"64B\"\ngap = \"50ms\"\necho = true\n\n\
+         # In front of the line: nothing, or a shaper of {:.0} % of its rate. `lockgate compare` shows both.\n\
+         [port.\"sender:line\"]\nroot = \"plain\"\nalternatives = [\"cake\"]\n\
+         queue.plain = {{ kind = \"fifo\", limit = \"1000p\" }}\nqueue.cake = {{ kind = \"cake\", bandwidth = \"{shaped}\" }}\n\n\
+         [[vary]]\nname = \"in front\"\npath = \"port.sender:line.root\"\nvalues = [\"plain\", \"cake\"]\n",
         candidate.name,
         identified.odds.min(1e9),
         candidate.name,
         candidate.to_toml_with(&setting, back.as_ref().map(|(back, setting)| (*back, setting)), delay),
+        SHAPED * 100.0,
     ))
 }

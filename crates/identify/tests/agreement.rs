@@ -27,6 +27,7 @@ const SETTING: Setting = Setting {
     target: 0.005,
     interval: 0.1,
     probability: 0.05,
+    low: 1.0 / 3.0,
     loss: 0.0,
 };
 

@@ -77,13 +77,13 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
         if arguments.json {
             output::print_json(&all)?;
         }
-        write(files, &all)?;
+        write(files, arguments.to.as_deref(), &all)?;
     }
     done.map(|()| Exit::Ok)
 }
 
-/// Writes the files that were asked for.
-fn write(files: Files, all: &[Probed]) -> Result<(), Failure> {
+/// Writes the files that were asked for; `name` is that of the scenario.
+fn write(files: Files, name: Option<&Path>, all: &[Probed]) -> Result<(), Failure> {
     if let Some(record) = files.record {
         let mut text = String::new();
         for probed in all {
@@ -102,7 +102,11 @@ fn write(files: Files, all: &[Probed]) -> Result<(), Failure> {
     if let (Some(to), Some(first)) = (files.to, all.first()) {
         let back = all.get(1).map(|probed| &probed.identified);
         match report::scenario(&first.identified, back) {
-            Some(text) => to.write(text).map_err(|error| Failure::saved_file(&error, "--to"))?,
+            Some(text) => {
+                to.write(text).map_err(|error| Failure::saved_file(&error, "--to"))?;
+                let name = name.unwrap_or(Path::new("FILE")).display();
+                tell!("`lockgate compare {name}` shows what CAKE in front of this line would change");
+            }
             None => tell!("the queue is not decided: no scenario is written"),
         }
     }

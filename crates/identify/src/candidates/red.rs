@@ -1,11 +1,11 @@
-//! Random early detection with Linux' arithmetic. The minimum is a third of the maximum.
+//! Random early detection with Linux' arithmetic, and the mean packet that tc-red(8) advises.
 
 use super::{Candidate, Setting, Unknown};
 
 pub(super) const CANDIDATE: Candidate = Candidate {
     name: "red",
     sentence: "one queue with random early detection: random drops that grow with the average backlog",
-    unknown: &[Unknown::Threshold, Unknown::Probability],
+    unknown: &[Unknown::Threshold, Unknown::Probability, Unknown::Low],
     has_bucket: false,
     is_fair: false,
     draws: true,
@@ -18,8 +18,8 @@ fn queues(setting: &Setting) -> String {
     let limit = bytes(setting.wait * 1.5).max(4 * max);
     let (rate, percent) = (setting.rate(), setting.probability * 100.0);
     format!(
-        "queue.q = {{ kind = \"red\", min = \"{}B\", max = \"{max}B\", limit = \"{limit}B\", avpkt = \"1442B\", \
+        "queue.q = {{ kind = \"red\", min = \"{}B\", max = \"{max}B\", limit = \"{limit}B\", avpkt = \"1000B\", \
          probability = \"{percent}%\", bandwidth = \"{rate}\" }}\n",
-        max / 3
+        (max as f64 * setting.low) as u64
     )
 }

@@ -103,7 +103,11 @@ fn judge(seed: u64, index: usize, without: &[&'static str], tally: &mut Tally) {
     if let Some(fit) = result.fits.first().filter(|_| found == line.family) {
         tally.rate.add(rate, half, line.rate);
         let setting = fit.setting;
-        text.push(format!("rate {:+.2} %", (rate / line.rate - 1.0) * 100.0));
+        text.push(format!(
+            "rate {:+.2} ± {:.2} %",
+            (rate / line.rate - 1.0) * 100.0,
+            half / line.rate * 100.0
+        ));
         if line.wait > 0.0 && fit.has_limit(&result) {
             tally.wait.add(setting.wait, setting.wait * fit.limit_error(), line.wait);
             text.push(format!("depth {:+.0} %", (setting.wait / line.wait - 1.0) * 100.0));
