@@ -29,7 +29,7 @@ fn a_line_is_named_recorded_and_written() {
     assert_eq!(code, Some(0), "{errors}");
     assert!(said.lines().count() <= 15, "{said}");
     assert!(said.starts_with("from server to home: ") && said.contains("\nqueue        codel: "), "{said}");
-    assert!(said.contains("\nrate         8.000 ± 0.080 Mbit/s  ["), "{said}");
+    assert!(said.contains("\nrate         8.000 ± 0.018 Mbit/s  ["), "{said}");
 
     // The same probe has the same judgement, and nothing in it names a host.
     let (code, again, _) = identify(at, &["--replay", "probe.json"]);
@@ -38,9 +38,12 @@ fn a_line_is_named_recorded_and_written() {
     let record = fs::read_to_string(at.join("probe.json")).expect("a record");
     assert!(["server", "home", "10.0."].iter().all(|name| !record.contains(name)));
 
-    // What was written is a scenario.
-    let mut check = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-    check.current_dir(at).args(["check", "found.toml"]).assert().success();
+    // What was written is a scenario, and has a policy in front of it for `compare`.
+    let mut compare = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+    compare.current_dir(at).args(["compare", "found.toml", "--seeds", "1", "--set", "duration=4s"]);
+    let compared = String::from_utf8(compare.assert().success().get_output().stdout.clone()).expect("UTF-8");
+    assert!(["plain", "cake"].iter().all(|name| compared.contains(name)), "{compared}");
+    assert!(errors.contains("`lockgate compare found.toml`"), "{errors}");
     assert!(fs::read_to_string(at.join("found.toml")).expect("a scenario").contains("kind = \"codel\""));
 
     let (code, json, _) = identify(at, &["--replay", "probe.json", "--json"]);

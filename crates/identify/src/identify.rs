@@ -3,8 +3,8 @@
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
-use crate::judge::{Fit, HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, line, odds};
-use crate::moments::{LENGTHS, Moments, moments};
+use crate::judge::{Fit, HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, is_free, line, odds};
+use crate::moments::{FITS, LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
 use lockgate_engine::random::Seed;
@@ -96,7 +96,14 @@ impl Identified {
     /// moments, else the goodput in excess or the spacing of packets. `None` without an estimate.
     pub fn rate(&self) -> Option<(f64, f64)> {
         let estimate = self.estimate.as_ref()?;
+        let has_credit = self.fits.first().is_some_and(|fit| is_free(fit.candidate));
         Some(match self.moments {
+            // Spacings that no pass has, such as those of cells: without others goodput alone is the rate.
+            Some(Moments { others, misfit, .. })
+                if others <= 0.0 && misfit > FITS && estimate.is_quiet() && !has_credit =>
+            {
+                (estimate.goodput, estimate.goodput * 0.01)
+            }
             Some(Moments { rate, half, .. }) => (rate, half),
             None if estimate.is_quiet() => (estimate.goodput, estimate.goodput * 0.02),
             None => (estimate.rate, estimate.rate * 0.2),
