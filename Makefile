@@ -18,8 +18,8 @@
 #   make play    the playground, web/dist/play/ and web/dist/play.html: the simulator as a WebAssembly module with its
 #                page; its sizes and speed (rustup target add wasm32-unknown-unknown)
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
-#   make packages  what is uploaded to crates.io: packed, compiled from the packages alone, `cargo publish --dry-run`
-#                (minutes)
+#   make packages  what is uploaded to crates.io: packed, compiled from the packages alone, `cargo publish --dry-run`;
+#                the interface of lockgate-path beside crates/path/interface.txt (RENEW=1 writes it; minutes)
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
 #   make site    all documents, schemas and reports as pages, in target/site (mdbook: make tools)
@@ -119,7 +119,9 @@ lint: web
 
 # What is made to be depended on, in the order of its dependencies (tests/packages.sh).
 UPLOADED = engine headers autorate traffic measure export scenario tcp network sim path path-c
+packages: export PATH := $(CURDIR)/target/tools/cargo/bin:$(PATH)
 packages:
+	command -v cargo-public-api >/dev/null || $(CARGO) install --quiet --locked --debug --root target/tools/cargo cargo-public-api@0.52.0
 	CARGO="$(CARGO)" tests/packages.sh build
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.
