@@ -6,7 +6,7 @@
 //! intervals of this file   |---------|   kept for an hour, as numbers: 100 bytes a queue
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use lockgate_measure::monitor::{QueueSample, Sample};
 use serde::Serialize;
@@ -68,7 +68,7 @@ struct Interval {
 pub(crate) struct Hour {
     /// Queues that have points: the index of the port, and the name.
     names: Vec<(usize, String)>,
-    index: HashMap<(usize, String), usize>,
+    index: BTreeMap<(usize, String), usize>,
     intervals: VecDeque<Interval>,
     /// Number of points in these.
     points: usize,
