@@ -114,7 +114,7 @@ impl Attack {
         read: impl FnOnce(&[Override]) -> Result<Scenario, Error>,
     ) -> Result<String, Error> {
         let text = read(&crate::parse_settings(&self.settings)?)?.to_toml();
-        let lines = self.lines.iter().map(|line| format!("#   {line}\n")).collect::<String>();
+        let lines = self.lines.iter().fold(String::new(), |lines, line| lines + "#   " + line + "\n");
         Ok(format!("# Found by `lockgate attack` for {}:\n{lines}{text}", self.that))
     }
 }

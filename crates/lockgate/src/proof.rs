@@ -105,10 +105,12 @@ fn prove_without(scenario: &Scenario, excesses: &[Option<String>]) -> Proof {
     // All flows of the adversary are one to the calculus.
     let all = scenario.adversary.clone();
     if let Some([first, rest @ ..]) = bounds.flows.get_mut(all.clone()) {
-        rest.iter_mut().for_each(|flow| flow.clone_from(first));
+        rest.fill(first.clone());
     }
     if let Some([first, rest @ ..]) = model.network.flows.get_mut(all) {
-        rest.iter_mut().for_each(|flow| flow.arrival.clone_from(&first.arrival));
+        for flow in rest {
+            flow.arrival.clone_from(&first.arrival);
+        }
     }
     let limit = |bound: &QueueBound| model.limits.get(bound.server)?.get(bound.node).copied().flatten();
     let limits = bounds.queues.iter().map(limit).collect();
