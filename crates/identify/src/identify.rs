@@ -4,7 +4,7 @@ use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
 use crate::judge::{Fit, HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, is_free, line, odds};
-use crate::moments::{FITS, LENGTHS, Moments, moments};
+use crate::moments::{LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
 use lockgate_engine::random::Seed;
@@ -99,10 +99,13 @@ impl Identified {
         let has_credit = self.fits.first().is_some_and(|fit| is_free(fit.candidate));
         Some(match self.moments {
             // Spacings that no pass has, such as those of cells: without others goodput alone is the rate.
-            Some(Moments { others, misfit, .. })
-                if others <= 0.0 && misfit > FITS && estimate.is_quiet() && !has_credit =>
+            Some(Moments { half, others, misfit, .. })
+                if (others <= 0.0 || misfit > UNLIKE)
+                    && half > PLAIN * estimate.goodput
+                    && estimate.is_quiet()
+                    && !has_credit =>
             {
-                (estimate.goodput, estimate.goodput * 0.01)
+                (estimate.goodput, estimate.goodput * PLAIN)
             }
             Some(Moments { rate, half, .. }) => (rate, half),
             None if estimate.is_quiet() => (estimate.goodput, estimate.goodput * 0.02),
@@ -148,6 +151,12 @@ struct Judgement {
     /// Simulated passes.
     passes: usize,
 }
+
+/// Relative half width of the interval of a goodput on a quiet line.
+const PLAIN: f64 = 0.01;
+
+/// Misfit of a statistic above which no pass has the spacings.
+const UNLIKE: f64 = 10.0;
 
 /// Misfit of a statistic up to which rate and others count as known before the queue is.
 const KNOWN: f64 = 4.0;

@@ -80,7 +80,7 @@ pub const LENGTHS: [u32; 2] = [FULL, 600];
 const FREEDOM: f64 = 6.0;
 
 /// Misfit up to which a line on which no others were seen has none.
-pub const FITS: f64 = 1.5;
+const FITS: f64 = 1.5;
 
 /// Score behind the best up to which a length of others' frames remains possible.
 const OPEN: f64 = 4.0;

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use lockgate_engine::random::Seed;
+use lockgate_engine::random::{Random, Seed};
 use lockgate_identify::candidates::Setting;
+use lockgate_identify::moments::{LENGTHS, moments};
 use lockgate_identify::plan::{Scale, round};
 use lockgate_identify::{
-    Candidate, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict,
-    identify, in_scenario, properties, report,
+    Candidate, Fit, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict,
+    estimate, identify, in_scenario, properties, report,
 };
 use lockgate_scenario::{Override, Scenario};
 
@@ -116,6 +117,32 @@ fn a_files_queue_is_named_and_written() {
         (&Verdict::Decided, "codel"),
         "{fits:?} of {text}"
     );
+}
+
+/// Beside others and with jitter, the rate of a line is found by simulated moments from a fit whose rate is off,
+/// where the goodput misses it by more than a tenth.
+#[test]
+fn rate_and_others_are_told_apart() {
+    for name in ["fifo", "fq_codel", "policer"] {
+        let candidate = Candidate::named(name).expect("a candidate");
+        let text = format!("duration = \"1s\"\n{FLOW}{}", candidate.to_toml(&SETTING, 0.0));
+        let line = Line::of(&read(&text, &[]), "line:receiver").expect("a line");
+        let (probe, others) = (probe(), Others { rate: 1.6e6, length: 600 });
+        let mut observed = line.pass(&probe, others, Seed(3)).expect("a queue");
+        let mut random = Random::stream(Seed(3), "jitter");
+        for arrival in observed.rounds.iter_mut().flatten().flatten() {
+            arrival.at += (-(1.0 - random.unit()).ln() * 1e-4 * 1e12) as i64;
+        }
+        let seen = estimate(&probe, &observed).expect("an estimate");
+        assert!(seen.goodput < 0.9 * SETTING.rate, "{name}: {seen:?}");
+        let setting = Setting { rate: seen.goodput, ..SETTING };
+        let (misfit, spread) = (0.0, 0.0);
+        let fit = Fit { candidate, setting, others: 0.0, length: 1442, misfit, spread, count: 1 };
+        let found = moments(&probe, &observed, &seen, &fit, &LENGTHS).expect("moments");
+        assert!((found.rate - SETTING.rate).abs() < found.half, "{name}: {found:?}");
+        assert!((found.rate / SETTING.rate - 1.0).abs() < 0.02, "{name}: {found:?}");
+        assert!((found.others / 1.6e6 - 1.0).abs() < 0.3, "{name}: {found:?}");
+    }
 }
 
 /// Without an answer nothing is claimed, and a damaged record is refused in words.
