@@ -59,6 +59,36 @@ fn brake_follows_what_is_delivered_and_brakes_by_the_queue() {
 }
 
 #[test]
+fn brake_comes_down_from_a_start_far_above_the_line() {
+    let bounds = Bounds { min: kbit(1000), max: kbit(100_000), start: kbit(100_000) };
+    // All that is sent arrives, with a queue of 40 ms after a while: a load of a sixth, or of a thousandth.
+    let step_down = |bytes: u64| {
+        let mut controller = Controller::new(Law::Brake, &Parameters::default(), bounds);
+        let sample = |rtt: u64| Sample {
+            sent: Bytes(bytes),
+            tracked: Bytes(bytes),
+            delivered: Some(Bytes(bytes)),
+            rtt: Some(ms(rtt)),
+            ..Sample::default()
+        };
+        for step in 1..=12 {
+            let _ = controller.step(at(10 * step), &sample(40));
+        }
+        for step in 13..=29 {
+            let _ = controller.step(at(10 * step), &sample(80));
+        }
+        controller.step(at(300), &sample(80))
+    };
+    // 16 Mbit/s are more than the least rate, and may be all that the line has: 0.98 - (40 - 10) / 250 of them.
+    let (rate, reason) = step_down(20_000);
+    assert_eq!((rate, reason.why), (kbit(13_760), Why::Brake));
+    // A call of 80 kbit/s is not held back for a delay that others make.
+    let (rate, reason) = step_down(100);
+    assert_eq!(reason.why, Why::Idle);
+    assert!(rate >= kbit(98_000), "{rate:?}");
+}
+
+#[test]
 fn brake_halves_after_an_outage() {
     let mut controller = controller(Law::Brake);
     let answered = Sample { delivered: Some(Bytes(0)), rtt: Some(ms(40)), ..Sample::default() };

@@ -93,6 +93,8 @@ pub struct Brake {
     mu: Rate,
     /// Its limit: with it the largest rate is sent.
     most: Rate,
+    /// Lowest rate that is sent.
+    least: Rate,
     /// Start of the time in which the line has been full; `None` if it is not.
     full_since: Option<Instant>,
     /// Rate that the line delivered when it was last full; `None` before.
@@ -108,6 +110,7 @@ impl Brake {
             config: config.clone(),
             mu: bounds.start,
             most: inverse.of_rate(bounds.max.max(bounds.start)),
+            least: bounds.min,
             full_since: None,
             known: None,
             beyond_for: Duration::ZERO,
@@ -147,8 +150,10 @@ impl Brake {
         let sent = view.sent(self.config.span + view.rtt);
         // Without acknowledgements, only what is sent is known: it is too much.
         let delivered = view.delivered(span).unwrap_or(sent);
-        // Of a line that delivers all of a small load, the delay is no queue of ours.
-        if !is_busy && delivered >= Ratio::milli(900).of_rate(sent) {
+        // Of a line that delivers all of a small load, the delay is no queue of ours. But the rate may begin far
+        // above the line's: then all that the line carries is a small load, until it has been full once.
+        let may_begin_above = self.known.is_none() && delivered > self.least;
+        if !is_busy && !may_begin_above && delivered >= Ratio::milli(900).of_rate(sent) {
             self.full_since = None;
             return Why::Idle;
         }
