@@ -9,7 +9,7 @@ use std::fs;
 use serde_json::Value;
 
 use super::host::{LOCKGATE, is_possible, skipped};
-use super::{Place, summary};
+use super::{Directory, summary};
 
 /// A line of 16 Mbit/s with a long queue, behind a gateway that begins above it.
 fn scenario(keys: &str) -> String {
@@ -60,14 +60,14 @@ fn a_rate_is_stepped_live_by_acknowledgements() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
-    let done = place.command(&scenario("start = \"40mbit\"")).output().expect("run");
+    let directory = Directory::new();
+    let done = directory.command(&scenario("start = \"40mbit\"")).output().expect("run");
     let summary = summary(&done);
     let received = summary["flows"]["upload"]["received_bytes"].as_u64().expect("a number");
     if received < 2_000_000 {
         return skipped("the machine stalled for most of the run");
     }
-    let events = fs::read_to_string(place.out().join("events.ndjson")).expect("events");
+    let events = fs::read_to_string(directory.out().join("events.ndjson")).expect("events");
     let marks: Vec<&str> = events.lines().filter(|line| line.contains("port gateway:modem: ")).collect();
     println!("{} marks: {}", marks.len(), marks.first().unwrap_or(&""));
     assert!(marks.iter().any(|mark| mark.contains("40mbit -> ")), "{events}");
@@ -81,9 +81,9 @@ fn probes_of_a_router_are_refused_live() {
     if !is_possible() {
         return;
     }
-    let place = Place::new();
+    let directory = Directory::new();
     let done =
-        place.command(&scenario("probes = { to = [\"modem\"], every = \"1s\" }")).output().expect("run");
+        directory.command(&scenario("probes = { to = [\"modem\"], every = \"1s\" }")).output().expect("run");
     let wrong = String::from_utf8_lossy(&done.stderr);
     assert!(!done.status.success() && wrong.contains("probes from a router"), "{wrong}");
     assert!(wrong.contains("acknowledgements are read live"), "{wrong}");
@@ -127,18 +127,18 @@ fn a_router_steps_its_rate_before_a_line_as_its_simulation_does() {
     let duration = std::env::var("LOCKGATE_LINES").unwrap_or_default();
     let (duration, lines) = if duration.is_empty() { ("7s", &LINES[..1]) } else { (&*duration, &LINES[..]) };
     for (name, keys) in lines {
-        let place = Place::new();
-        let folder = place.0.path().display().to_string();
+        let directory = Directory::new();
+        let folder = directory.0.path().display().to_string();
         let policy = format!(
             "[router]\nmode = \"egress\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n\
              queue.home = {{ kind = \"cake\" }}\n[port.wan.autorate]\n{BOUNDS}"
         );
-        fs::write(place.0.path().join("wan.toml"), policy).expect("written");
+        fs::write(directory.0.path().join("wan.toml"), policy).expect("written");
         let route =
             format!("{LOCKGATE} route {folder}/wan.toml --state {folder}/state --fresh > {folder}/log 2>&1");
         let nodes = format!("[node]\nhome = {{ command = {route:?} }}\nserver = {{}}");
-        let live = summary(&place.command(&line(&nodes, "home", keys, duration)).output().expect("run"));
-        let log = fs::read_to_string(place.0.path().join("log")).expect("a log");
+        let live = summary(&directory.command(&line(&nodes, "home", keys, duration)).output().expect("run"));
+        let log = fs::read_to_string(directory.0.path().join("log")).expect("a log");
         if !log.contains("runs policy 1") {
             return skipped(log.lines().last().unwrap_or("the router does not start"));
         }
@@ -149,10 +149,10 @@ fn a_router_steps_its_rate_before_a_line_as_its_simulation_does() {
              [port.\"gateway:modem\"]\nqueue.home = {{ kind = \"cake\" }}\n\
              [port.\"gateway:modem\".autorate]\n{BOUNDS}"
         );
-        let file = place.file(&line(&nodes, "modem", keys, duration));
+        let file = directory.file(&line(&nodes, "modem", keys, duration));
         let simulated = std::process::Command::new(LOCKGATE)
             .args(["run", "--quiet", "--json", "--out"])
-            .arg(place.0.path().join("simulated"))
+            .arg(directory.0.path().join("simulated"))
             .arg(file)
             .output()
             .expect("run");
