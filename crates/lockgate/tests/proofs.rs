@@ -558,7 +558,7 @@ fn no_search_exceeds_the_bound_of_a_class() {
         // The least buckets with which its rate is certain.
         let least: Scenario =
             lockgate::read_text(&text.replace(OWN, "1"), "tree", &Files::new(), &[]).expect("a tree");
-        let why = proof::prove(&least).delay(0).map(|_| String::new()).unwrap_or_else(str::to_owned);
+        let why = proof::prove(&least).delay(0).map_or_else(str::to_owned, |_| String::new());
         let words: Vec<&str> = why.split(' ').collect();
         let bytes = words.iter().rev().nth(1).filter(|_| why.ends_with(" B")).copied().unwrap_or("1600");
         match found_of_bound(&text.replace(OWN, bytes), "f0", runs) {

@@ -170,8 +170,8 @@ impl Hour {
         for index in kept {
             let mut queue = QueuePast { queue: self.names[index].1.clone(), ..QueuePast::default() };
             for interval in &self.intervals {
-                let place = interval.points.binary_search_by_key(&index, |(own, _)| *own);
-                queue.push(place.ok().map(|place| &interval.points[place].1));
+                let found = interval.points.binary_search_by_key(&index, |(own, _)| *own);
+                queue.push(found.ok().map(|index| &interval.points[index].1));
             }
             past.queues.push(queue);
         }
@@ -200,7 +200,7 @@ mod tests {
             mean_packets: (number % 5) as f64,
             peak_packets: number % 11,
             sojourn_p50_s: Some(0.001 * (number % 4) as f64),
-            sojourn_p99_s: (number % 2 == 0).then_some(0.01 * (number % 50) as f64),
+            sojourn_p99_s: number.is_multiple_of(2).then_some(0.01 * (number % 50) as f64),
             total: total.clone(),
             ..QueueSample::default()
         };

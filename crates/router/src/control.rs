@@ -17,9 +17,9 @@ pub mod difference;
 pub mod directories;
 pub mod draft;
 pub mod history;
-pub mod protocol;
 #[cfg(target_os = "linux")]
 mod line_log;
+pub mod protocol;
 #[cfg(target_os = "linux")]
 mod rates;
 pub mod state;

@@ -206,7 +206,7 @@ pub fn policy_settings(text: &str, path: &str) -> Result<Vec<String>, NoPolicy> 
     };
     let settings: Vec<String> = ports.into_iter().flatten().filter_map(setting).collect();
     if settings.is_empty() {
-        return Err(NoPolicy { policy: shorten(path).to_string() });
+        return Err(NoPolicy { policy: shorten(path) });
     }
     Ok(settings)
 }

@@ -103,7 +103,7 @@ fn damaged(number: usize, draws: &mut Draws, kinds: &[(&'static str, Vec<u8>)]) 
     match draws.below(8) {
         0 => bytes.truncate(14 + draws.below(bytes.len() - 13)),
         1 => {
-            bytes.resize(bytes.len() + draws.below(LONGEST_FRAME + 1 - bytes.len().min(LONGEST_FRAME)), 0x5a)
+            bytes.resize(bytes.len() + draws.below(LONGEST_FRAME + 1 - bytes.len().min(LONGEST_FRAME)), 0x5a);
         }
         2 => bytes[12..].iter_mut().for_each(|byte| *byte = draws.below(256) as u8),
         _ => {}

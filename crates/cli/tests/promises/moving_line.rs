@@ -100,14 +100,14 @@ impl Upload {
                 let _ = sending.write(&[7; 1 << 14]);
             }
         });
-        let receiver = thread::spawn(move || {
+        let reader = thread::spawn(move || {
             let mut bytes = vec![0; 1 << 16];
             while !receiver_stops.load(Ordering::Relaxed) {
                 let count = receiving.read(&mut bytes).unwrap_or(0);
                 counting.fetch_add(count as u64, Ordering::Relaxed);
             }
         });
-        Self { stop, received, threads: vec![sender, receiver] }
+        Self { stop, received, threads: vec![sender, reader] }
     }
 
     /// Waits until a megabyte more has arrived.

@@ -75,7 +75,8 @@ impl Checker<'_> {
             self.note(problem.help(format!("it has 1 to {MOST_FLOWS}")));
         }
         if rate.is_zero() {
-            let problem = Problem::new(location.value("rate"), "an adversary of no rate ends after its burst");
+            let problem =
+                Problem::new(location.value("rate"), "an adversary of no rate ends after its burst");
             self.note(problem.help("give it a rate such as `1mbit`"));
         }
         if shortest == Bytes::ZERO || longest < shortest {

@@ -60,7 +60,7 @@ struct Chain {
 #[derive(Clone, Debug, Default)]
 pub(in crate::judge) struct Chains {
     /// By chain and preference.
-    chains: BTreeMap<(u32, u32), Chain>,
+    filters: BTreeMap<(u32, u32), Chain>,
     /// Tables of `u32`: divisor, and true for the root of a preference.
     tables: BTreeMap<u32, (u32, bool)>,
     /// Handles of the filters of `u32`, of all preferences.
@@ -166,7 +166,7 @@ impl Chains {
         if kind.is_empty() {
             return Err(kernel(at, "a filter has a kind"));
         }
-        let is_new = !self.chains.contains_key(&key);
+        let is_new = !self.filters.contains_key(&key);
         let found = self.existing(key, request);
         match (found, request.verb) {
             (Some(_), Verb::Add) => {
@@ -183,7 +183,7 @@ impl Chains {
         }
         let root = self.root_table(is_new, key);
         let added = self.added(key, request, found, root, at)?;
-        let chain = self.chains.entry(key).or_insert_with(|| Chain {
+        let chain = self.filters.entry(key).or_insert_with(|| Chain {
             kind: kind.to_owned(),
             protocol,
             handles: BTreeMap::new(),
@@ -214,7 +214,7 @@ impl Chains {
 
     /// Returns the preference of a filter: without its own, the one before all others.
     fn rank(&self, request: &Request) -> u32 {
-        let least = self.chains.range((request.chain, 0)..=(request.chain, u32::MAX)).next();
+        let least = self.filters.range((request.chain, 0)..=(request.chain, u32::MAX)).next();
         match request.preference {
             0 => least.map_or(FIRST, |((_, least), _)| least.saturating_sub(1)),
             rank => rank,
@@ -230,7 +230,7 @@ impl Chains {
         at: Position,
     ) -> Result<(), Refusal> {
         let (protocol, rank) = (request.protocol.unwrap_or(ALL), key.1);
-        match self.chains.get(&key).filter(|_| request.preference > 0) {
+        match self.filters.get(&key).filter(|_| request.preference > 0) {
             Some(chain) if chain.protocol != protocol => {
                 let message =
                     format!("the filters of `prio {rank}` here are for another protocol: one `prio` has one");
@@ -253,7 +253,7 @@ impl Chains {
 
     /// Returns the handle of the root table that a preference has or gets.
     fn root_table(&self, is_new: bool, key: (u32, u32)) -> u32 {
-        if let Some(chain) = self.chains.get(&key).filter(|_| !is_new) {
+        if let Some(chain) = self.filters.get(&key).filter(|_| !is_new) {
             return chain.table;
         }
         let last = self.tables.range(0x800..0x1000).next_back();
@@ -262,7 +262,7 @@ impl Chains {
 
     /// Returns the filter that a command names, if it is there.
     fn existing(&self, key: (u32, u32), request: &Request) -> Option<u32> {
-        let chain = self.chains.get(&key)?;
+        let chain = self.filters.get(&key)?;
         let mut handle = request.handle;
         if chain.kind == "u32" && handle != 0 {
             let table = handle >> 20;
@@ -286,7 +286,7 @@ impl Chains {
         root: u32,
         at: Position,
     ) -> Result<u32, Refusal> {
-        let chain = self.chains.get(&key);
+        let chain = self.filters.get(&key);
         let last = || chain.and_then(|chain| chain.handles.last_key_value()).map_or(0, |(handle, _)| *handle);
         let free = || if request.handle > 0 { request.handle } else { last().saturating_add(1) };
         if let Some(found) = found {
@@ -408,13 +408,13 @@ impl Chains {
             if request.protocol.is_some() || request.handle != 0 || request.kind.is_some() {
                 return Err(kernel(at, "filters are deleted by their `prio`, or all at once"));
             }
-            let all = core::mem::take(&mut self.chains);
+            let all = core::mem::take(&mut self.filters);
             self.tables.clear();
             self.nodes.clear();
             return Ok(all.into_values().flat_map(|chain| chain.handles.into_values().flatten()).collect());
         }
         let key = (request.chain, request.preference);
-        let Some(chain) = self.chains.get(&key) else { return Err(kernel(at, NOTHING)) };
+        let Some(chain) = self.filters.get(&key) else { return Err(kernel(at, NOTHING)) };
         if request.protocol.is_some_and(|protocol| protocol != chain.protocol) {
             return Err(kernel(at, "the filters of this `prio` are for another protocol"));
         }
@@ -422,13 +422,13 @@ impl Chains {
             return Err(kernel(at, format!("the filters of this `prio` are of kind `{}`", chain.kind)));
         }
         if request.handle == 0 {
-            let chain = self.chains.remove(&key);
+            let chain = self.filters.remove(&key);
             let Some(chain) = chain else { return Ok(Vec::new()) };
             self.tables.remove(&chain.table);
             if chain.kind == "u32" {
                 self.nodes.retain(|node| !chain.handles.contains_key(node));
             }
-            if !self.chains.values().any(|chain| chain.kind == "u32") {
+            if !self.filters.values().any(|chain| chain.kind == "u32") {
                 self.tables.clear();
             }
             return Ok(chain.handles.into_values().flatten().collect());
@@ -438,7 +438,7 @@ impl Chains {
         if chain.kind == "u32" && node_of(found) == 0 {
             let table = found >> 20;
             let is_used = self
-                .chains
+                .filters
                 .values()
                 .any(|chain| chain.handles.keys().any(|handle| handle >> 20 == table && handle & 0xfff != 0));
             if is_used || table >= 0x800 {
@@ -446,12 +446,12 @@ impl Chains {
             }
             self.tables.remove(&table);
         }
-        let Some(chain) = self.chains.get_mut(&key) else { return Ok(Vec::new()) };
+        let Some(chain) = self.filters.get_mut(&key) else { return Ok(Vec::new()) };
         let class = chain.handles.remove(&found).flatten();
         self.nodes.remove(&found);
         chain.keys.retain(|(handle, _)| *handle != found);
         if chain.handles.is_empty() && chain.kind != "u32" {
-            self.chains.remove(&key);
+            self.filters.remove(&key);
         }
         Ok(class.into_iter().collect())
     }
