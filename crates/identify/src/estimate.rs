@@ -1,7 +1,6 @@
 //! Direct estimators: properties of a line that arrivals show before any queue is assumed.
 
 use crate::candidates::Setting;
-use crate::moments::Moments;
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Probe, Purpose, Sent};
 
@@ -364,13 +363,6 @@ impl Estimate {
     /// Returns true if no others were seen on the line.
     pub fn is_quiet(&self) -> bool {
         self.busy.is_some_and(|busy| busy < QUIET) && self.gain < MOST_GAIN
-    }
-
-    /// Takes rate and length of others' frames from simulated moments, if there are some.
-    pub fn apply(&mut self, known: Option<&Moments>) {
-        if let Some(known) = known {
-            (self.rate, self.rates[0], self.length) = (known.rate, known.rate, known.length);
-        }
     }
 
     /// Returns the setting from which candidates are searched.

@@ -3,7 +3,8 @@
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
-use crate::judge::{Fit, HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, TEMPER, candidates, is_free, line, odds};
+use crate::fit::{Fit, TEMPER, is_free, line, odds};
+use crate::judge::{HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, candidates};
 use crate::moments::{LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
@@ -92,8 +93,8 @@ pub struct Identified {
 }
 
 impl Identified {
-    /// Returns the rate with the half width of its interval, in bit/s: of a queue that is decided by simulated
-    /// moments, else the goodput in excess or the spacing of packets. `None` without an estimate.
+    /// Returns the rate with the half width of its interval, in bit/s: of a queue that is decided by
+    /// simulated moments, else the goodput in excess or the spacing of packets. `None` without an estimate.
     pub fn rate(&self) -> Option<(f64, f64)> {
         let estimate = self.estimate.as_ref()?;
         let has_credit = self.fits.first().is_some_and(|fit| is_free(fit.candidate));
@@ -141,7 +142,7 @@ const THROUGH: f64 = 0.97;
 /// Longest wait in seconds up to which a line without losses shows no queue.
 const LEAST_WAIT: f64 = 0.02;
 
-/// What a judge found.
+/// Findings of a judge.
 #[derive(Default)]
 struct Judgement {
     /// Fits, the best first.
@@ -265,8 +266,8 @@ impl<P: Prober> Experiment<'_, P> {
             let mut judge = Judge::new(&self.probe, &self.observed, &now, self.prober.is_real());
             fits = judge.rank(&left, &fits);
             if known.is_none() && !now.is_quiet() {
-                // Rate and length of others' frames are much the same whatever the queue: all are fitted again
-                // with them.
+                // Rate and length of others' frames are much the same whatever the queue: all are fitted
+                // again with them.
                 passes += judge.passes;
                 let best = fits.first();
                 known = best.and_then(|fit| moments(&self.probe, &self.observed, &now, fit, &LENGTHS));

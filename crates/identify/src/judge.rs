@@ -12,22 +12,17 @@
 //! lines of their own (`tests/hidden_lines.rs`).
 
 use lockgate_engine::random::{Random, Seed};
-use lockgate_scenario::Override;
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::candidates::{ALL, Candidate, ONE_FRAME, Setting, Unknown};
 use crate::estimate::Estimate;
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
+use crate::fit::{Fit, TEMPER, is_free, line, others};
 use crate::line::{Line, Others};
 use crate::moments::{Moments, moments};
 use crate::probe::{FULL, Observation, Probe};
 
 /// Degrees of freedom of Student's law: how far a feature may stray.
 const FREEDOM: f64 = 6.0;
-
-/// Temper of the likelihood: the share of the features that is independent.
-pub const TEMPER: f64 = 0.15;
 
 /// Odds below which nothing is decided.
 pub const LEAST_ODDS: f64 = 20.0;
@@ -39,11 +34,9 @@ pub const MOST_MISFIT: f64 = 1.2;
 /// them.
 const BUSY_ERROR: f64 = 0.08;
 
-/// Variance of the small packets that wait over that of independent ones: one packet of others delays several.
+/// Variance of the small packets that wait over that of independent ones: one packet of others delays
+/// several.
 const CLUMPED: f64 = 1.7;
-
-/// Share of the rate below which others are none.
-pub(crate) const LEAST_OTHERS: f64 = 0.01;
 
 /// Least mean lateness of real packets, in seconds.
 const LEAST_LATENESS: f64 = 2e-5;
@@ -60,44 +53,6 @@ const CLOSE: f64 = 100.0;
 /// Misfit behind the best at which a candidate is given up.
 pub(crate) const HOPELESS: f64 = 200.0;
 
-/// A candidate with the setting that fits best.
-#[derive(Clone, Debug)]
-pub struct Fit {
-    /// Candidate.
-    pub candidate: &'static Candidate,
-    /// Setting that fits best.
-    pub setting: Setting,
-    /// Rate of others in bit/s.
-    pub others: f64,
-    /// Length of others' frames, in bytes.
-    pub length: u32,
-    /// Sum of the misfits of all features.
-    pub misfit: f64,
-    /// Sum of the logarithms of the variances that the candidate's own draws give the features, over that of
-    /// their floors: what it does not commit itself to. Zero for lines without real packets.
-    pub spread: f64,
-    /// Number of features.
-    pub count: usize,
-}
-
-impl Fit {
-    /// Returns the mean misfit of a feature: about 1 for the right queue.
-    pub fn mean_misfit(&self) -> f64 {
-        self.misfit / self.count.max(1) as f64
-    }
-
-    /// Returns the traffic of others.
-    pub fn of_others(&self) -> Others {
-        Others { rate: self.others, length: self.length }
-    }
-
-    /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
-    /// chance.
-    fn log_likelihood(&self) -> f64 {
-        -0.5 * TEMPER * (self.misfit + self.spread) - self.candidate.unknown.len() as f64
-    }
-}
-
 /// Judge of one observation.
 pub struct Judge<'a> {
     probe: &'a Probe,
@@ -111,19 +66,6 @@ pub struct Judge<'a> {
     lateness: f64,
     /// Simulated passes so far.
     pub passes: usize,
-}
-
-/// A scenario needs a flow; a pass sends the probe instead.
-const PLACEHOLDER: &str =
-    "flow.probe = { from = \"sender\", to = \"receiver\", size = \"142B\", gap = \"1s\" }\n";
-
-/// Builds the line that a candidate's scenario describes.
-pub fn line(candidate: &Candidate, setting: &Setting) -> Option<Line> {
-    let text = format!("duration = \"1s\"\n{PLACEHOLDER}{}", candidate.to_toml(setting, 0.0));
-    let files = BTreeMap::<String, Arc<[u8]>>::new();
-    let no_overrides: &[Override] = &[];
-    let scenario = lockgate_scenario::read(&text, "candidate.toml", &files, no_overrides).ok()?;
-    Line::of(&scenario, "line:receiver")
 }
 
 impl<'a> Judge<'a> {
@@ -429,19 +371,6 @@ fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
     late
 }
 
-/// Returns the rate of others that explains the goodput in excess, if the line has `rate`: in one queue they
-/// have their part of what was offered; beside a queue for each flow, the rest.
-pub(crate) fn others(estimate: &Estimate, candidate: &Candidate, rate: f64) -> f64 {
-    let Estimate { goodput, sent_rate, .. } = *estimate;
-    let others = if candidate.is_fair { rate - goodput } else { sent_rate * (rate / goodput - 1.0) };
-    if others < LEAST_OTHERS * rate { 0.0 } else { others.min(0.7 * rate) }
-}
-
-/// True if the rate of others does not follow from the goodput: a bucket's credit hides it.
-pub(crate) fn is_free(candidate: &Candidate) -> bool {
-    candidate.has_bucket && !candidate.is_fair
-}
-
 /// Returns the settings of all combinations of the values that a candidate's unknowns begin with.
 fn grid(candidate: &Candidate, seen: &Setting) -> Vec<Setting> {
     let mut all = vec![*seen];
@@ -479,16 +408,6 @@ fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> (
         16.0
     };
     (FREEDOM * libm::log(1.0 + squared / FREEDOM), spread)
-}
-
-/// Returns the odds of the first fit against each of the others, and against all of them together.
-pub fn odds(fits: &[Fit]) -> f64 {
-    let Some(best) = fits.first() else { return 0.0 };
-    let others: f64 = fits[1..]
-        .iter()
-        .map(|fit| libm::exp((fit.log_likelihood() - best.log_likelihood()).max(-700.0)))
-        .sum();
-    1.0 / others.max(1e-300)
 }
 
 /// Returns all candidates but those named.

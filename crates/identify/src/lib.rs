@@ -14,6 +14,7 @@
 pub mod candidates;
 pub mod estimate;
 pub mod features;
+pub mod fit;
 pub mod identify;
 pub mod in_scenario;
 pub mod judge;
@@ -27,9 +28,9 @@ pub mod report;
 
 pub use candidates::{Candidate, Setting};
 pub use estimate::{Base, Estimate, estimate};
+pub use fit::Fit;
 pub use identify::{Identified, Limits, Prober, Verdict, identify};
 pub use in_scenario::{InScenario, ScenarioError};
-pub use judge::Fit;
 pub use line::{Line, Others};
 pub use moments::Moments;
 pub use probe::{Arrival, Observation, Probe, Purpose, Round, Sent};

@@ -17,7 +17,7 @@ use lockgate_engine::random::{Random, Seed};
 
 use crate::candidates::Setting;
 use crate::estimate::{Estimate, base, goodput, seen, spacings};
-use crate::judge::{Fit, LEAST_OTHERS, is_free, line, others};
+use crate::fit::{Fit, LEAST_OTHERS, is_free, line, others};
 use crate::line::Others;
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Probe, Purpose};
@@ -35,6 +35,15 @@ pub struct Moments {
     pub length: u32,
     /// Misfit of a statistic: about 1 for the right queue.
     pub misfit: f64,
+}
+
+impl Estimate {
+    /// Takes rate and length of others' frames from simulated moments, if there are some.
+    pub fn apply(&mut self, known: Option<&Moments>) {
+        if let Some(known) = known {
+            (self.rate, self.rates[0], self.length) = (known.rate, known.rate, known.length);
+        }
+    }
 }
 
 /// Parts of the sorted spacings whose means are statistics.
@@ -85,7 +94,7 @@ const FITS: f64 = 1.5;
 /// Score behind the best up to which a length of others' frames remains possible.
 const OPEN: f64 = 4.0;
 
-/// What decides which statistics are taken, the same for the observation and every pass.
+/// Scope of the statistics: what decides which are taken, the same for the observation and every pass.
 struct Scope<'a> {
     probe: &'a Probe,
     jitter: f64,
@@ -165,7 +174,7 @@ struct Weights {
     volume: f64,
 }
 
-/// What a search found.
+/// Place that a search found.
 #[derive(Clone, Copy)]
 struct Found {
     place: Place,
@@ -278,7 +287,8 @@ fn difference(one: &[f64], two: &[f64]) -> Vec<f64> {
     one.iter().zip(two).map(|(one, two)| one - two).collect()
 }
 
-/// Returns the inverse of a positive definite matrix and the logarithm of its determinant, by Gauss and Jordan.
+/// Returns the inverse of a positive definite matrix and the logarithm of its determinant, by Gauss and
+/// Jordan.
 fn inverse(mut matrix: Vec<Vec<f64>>) -> (Vec<Vec<f64>>, f64) {
     let count = matrix.len();
     for (index, row) in matrix.iter_mut().enumerate() {

@@ -7,8 +7,8 @@ use lockgate_measure::report::{Axis, Cell, Comparison, Figure, FigureKind, Figur
 
 use crate::estimate::{Base, base, seen};
 use crate::features::simulated_base;
+use crate::fit::{Fit, line};
 use crate::identify::Identified;
-use crate::judge::{Fit, line};
 use crate::plan::PINGS;
 use crate::probe::{FULL, Observation, Purpose};
 

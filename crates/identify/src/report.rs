@@ -6,8 +6,9 @@ use serde::Serialize;
 
 use crate::candidates::{Setting, Unknown};
 use crate::estimate::seen;
+use crate::fit::Fit;
 use crate::identify::{Identified, Verdict};
-use crate::judge::{Fit, LEAST_ODDS};
+use crate::judge::LEAST_ODDS;
 use crate::probe::{FULL, Purpose, class};
 
 /// One property of a line.
