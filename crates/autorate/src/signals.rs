@@ -85,7 +85,7 @@ pub struct Signals {
     has_probes: bool,
     baseline: Baseline,
     reflectors: Reflectors,
-    /// Whether the acknowledgements, and the probes, show the queue behind.
+    /// Blindness of acknowledgements, and of probes, to the queue behind.
     of_acks: Blindness,
     of_probes: Blindness,
     outage: Outage,

@@ -79,7 +79,8 @@ fn brake_comes_down_from_a_start_far_above_the_line() {
         }
         controller.step(at(300), &sample(80))
     };
-    // 16 Mbit/s are more than the least rate, and may be all that the line has: 0.98 - (40 - 10) / 250 of them.
+    // 16 Mbit/s are more than the least rate, and may be all that the line has: 0.98 - (40 - 10) / 250 of
+    // them.
     let (rate, reason) = step_down(20_000);
     assert_eq!((rate, reason.why), (kbit(13_760), Why::Brake));
     // A call of 80 kbit/s is not held back for a delay that others make.

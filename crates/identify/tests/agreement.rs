@@ -119,8 +119,8 @@ fn a_files_queue_is_named_and_written() {
     );
 }
 
-/// Beside others and with jitter, the rate of a line is found by simulated moments from a fit whose rate is off,
-/// where the goodput misses it by more than a tenth.
+/// Beside others and with jitter, the rate of a line is found by simulated moments from a fit whose rate is
+/// off, where the goodput misses it by more than a tenth.
 #[test]
 fn rate_and_others_are_told_apart() {
     for name in ["fifo", "fq_codel", "policer"] {

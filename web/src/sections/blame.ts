@@ -168,7 +168,7 @@ export function bySite({ columns, rows }: Comparison, rule: Rule, run: Run): { p
     return one.length - other.length;
   };
   const sorted = parts.sort(order).map((part) => ({ ...part, name: part.name.split("\n").at(-1) ?? "" }));
-  // A chain has one site a level: it tells nobody from another.
+  // A chain has one site a level: it tells no part from another.
   return {
     port,
     parts: sorted.some(({ depth }, index) =>
@@ -255,7 +255,7 @@ export function blamePart(report: Report, tables: readonly Comparison[]): HTMLEl
   if (!run) return null;
   const parts = tables.flatMap((table): HTMLElement[] => {
     const one = judged(run, table);
-    // Of a group that keeps a bound that nobody set there is nothing to say.
+    // Of a group that keeps a bound that is not set there is nothing to say.
     if (!one || (one.all.misses === 0 && !one.rule.isExpected)) return [];
     const told = h("p", { class: "finding" }, one.words);
     if (one.all.misses === 0) return [told];

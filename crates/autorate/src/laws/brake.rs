@@ -150,8 +150,8 @@ impl Brake {
         let sent = view.sent(self.config.span + view.rtt);
         // Without acknowledgements, only what is sent is known: it is too much.
         let delivered = view.delivered(span).unwrap_or(sent);
-        // Of a line that delivers all of a small load, the delay is no queue of ours. But the rate may begin far
-        // above the line's: then all that the line carries is a small load, until it has been full once.
+        // Of a line that delivers all of a small load, the delay is no queue of ours. But the rate may begin
+        // far above the line's: then all that it carries is a small load, until it has been full once.
         let may_begin_above = self.known.is_none() && delivered > self.least;
         if !is_busy && !may_begin_above && delivered >= Ratio::milli(900).of_rate(sent) {
             self.full_since = None;

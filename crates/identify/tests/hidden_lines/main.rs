@@ -24,8 +24,8 @@ const TEST: u64 = 58;
 /// Lines of the set that was not looked at.
 const LINES: usize = 112;
 
-/// Bounds in percent: lines named wrongly, lines named rightly; of those, rates within 2 %, depths within 15 %
-/// and buckets within 20 %, and intervals of rates that hold; unknown queues that are called so.
+/// Bounds in percent: lines named wrongly, lines named rightly; of those, rates within 2 %, depths within
+/// 15 % and buckets within 20 %, and intervals of rates that hold; unknown queues that are called so.
 const MOST_WRONG: usize = 2;
 const LEAST_RIGHT: usize = 85;
 const LEAST_NEAR: usize = 90;

@@ -120,8 +120,8 @@ impl Rules {
             };
             seeds.push(genome(&beat));
         }
-        // A long packet of one other is in service when all wake up, and the own ones come last. Short packets
-        // fill an envelope better.
+        // A long packet of one other is in service when all wake up, and the own ones come last. Short
+        // packets fill an envelope better.
         let others = (0..self.own.len()).filter(|index| !self.own[*index]);
         for (first, length) in others.take(MOST_FIRST).flat_map(|first| [(first, 255), (first, 0)]) {
             seeds.push(of(&|index, own| match (own, index == first) {
