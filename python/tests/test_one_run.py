@@ -17,7 +17,7 @@ import lockgate as lg
 
 #: Everything that a run offers. A new name is added here with what it is held against.
 OFFERED = {
-    *("expect", "flows", "groups", "holds", "interval", "metric", "packets", "ports", "save", "scenario", "seeds"),
+    *("events", "expect", "flows", "groups", "holds", "interval", "metric", "packets", "ports", "save", "scenario", "seeds"),
     *("series", "summary", "table", "values", "verdict", "write_pcapng", "write_qlog"),
 }
 
@@ -94,10 +94,12 @@ def test_whatever_a_result_offers_is_of_one_run(how: str, tmp_path: Path) -> Non
         of_one_run(single)
         assert single.packets().to_dict() == run.packets(index).to_dict()
         assert single.series("flow.one").to_dict() == run.series("flow.one", index).to_dict()
+        assert single.events().to_dict() == run.events(index).to_dict()
     of_several_runs(run, singles)
     of_files(run, tmp_path / "out")
     again = made_again(run)
     assert again.summary == run.summary and again.packets().to_dict() == run.packets().to_dict()
+    assert again.events().to_dict() == run.events().to_dict()
 
 
 def made_again(run: lg.Run) -> lg.Run:

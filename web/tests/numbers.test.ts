@@ -126,6 +126,7 @@ const QUEUE: Record<string, [address: string, place: string]> = {
   p95: ["sojourn.p95", "sojourn_s.p95"],
   p99: ["sojourn.p99", "sojourn_s.p99"],
   max: ["sojourn.max", "sojourn_s.max"],
+  Proven: ["buffer_bound", "buffer_bound_bytes"],
 };
 const MEMBER: Record<string, string> = {
   "delay p50": "owd_s.p50",
