@@ -17,8 +17,8 @@ import lockgate as lg
 
 #: Everything that a run offers. A new name is added here with what it is held against.
 OFFERED = {
-    *("events", "expect", "flows", "groups", "holds", "interval", "metric", "packets", "ports", "save", "scenario", "seeds"),
-    *("series", "summary", "table", "values", "verdict", "write_pcapng", "write_qlog"),
+    *("events", "expect", "flows", "groups", "holds", "interval", "metric", "packets", "ports", "save", "scenario"),
+    *("seeds", "series", "summary", "table", "values", "verdict", "write_pcapng", "write_qlog"),
 }
 
 

@@ -48,7 +48,7 @@ impl Fit {
 
     /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
     /// chance.
-    fn log_likelihood(&self) -> f64 {
+    pub(crate) fn log_likelihood(&self) -> f64 {
         -0.5 * TEMPER * (self.misfit + self.spread) - self.candidate.unknown.len() as f64
     }
 }
