@@ -417,8 +417,8 @@ describe.skipIf(executable === undefined || lockgate === undefined)("numbers of 
       expect(links.length).toBeGreaterThanOrEqual(2);
       // Figures of one of several seeds say of which.
       const captions = page.locator("figure:not(#figure-topology, .empty) > figcaption:visible");
-      // A figure is drawn when it comes near the screen.
-      for (const caption of await captions.all()) await caption.scrollIntoViewIfNeeded();
+      // A figure is drawn when it comes near the screen. Others move it meanwhile, for seconds on a busy machine.
+      for (const caption of await captions.all()) await caption.evaluate((it) => it.scrollIntoView());
       const silent = async (): Promise<number> => {
         const texts = await captions.allTextContents();
         const says = texts.filter((text) => text.includes(`Seed ${summary.seed}, the first of 3.`)).length;
