@@ -106,12 +106,12 @@ struct Scope<'a> {
     is_queued: bool,
 }
 
-/// Number of axes of a place.
+/// Number of axes of a point.
 const AXES: usize = 3;
 
 /// Logarithm of the rate, the part of it that others send, and the logarithm of the jitter over the one that
 /// was estimated.
-type Place = [f64; AXES];
+type Point = [f64; AXES];
 
 impl Scope<'_> {
     fn statistics(&self, observed: &Observation) -> Vec<f64> {
@@ -174,10 +174,10 @@ struct Weights {
     volume: f64,
 }
 
-/// Place that a search found.
+/// Point that a search found.
 #[derive(Clone, Copy)]
 struct Found {
-    place: Place,
+    point: Point,
     length: Option<u32>,
     /// Variance of the logarithm of the rate.
     variance: f64,
@@ -188,15 +188,15 @@ struct Found {
 }
 
 impl Search<'_> {
-    fn setting(&self, place: Place) -> Setting {
-        Setting { rate: libm::exp(place[0]), ..self.fit.setting }
+    fn setting(&self, point: Point) -> Setting {
+        Setting { rate: libm::exp(point[0]), ..self.fit.setting }
     }
 
-    /// Returns the statistics of `seeds` passes with the rate and the others of `place`.
-    fn passes(&self, place: Place, seeds: core::ops::Range<u64>) -> Vec<Vec<f64>> {
-        let Some(line) = line(self.fit.candidate, &self.setting(place)) else { return Vec::new() };
-        let others = Others { rate: place[1] * libm::exp(place[0]), length: self.length.unwrap_or(FULL) };
-        let jitter = self.scope.jitter * libm::exp(place[2]);
+    /// Returns the statistics of `seeds` passes with the rate and the others of `point`.
+    fn passes(&self, point: Point, seeds: core::ops::Range<u64>) -> Vec<Vec<f64>> {
+        let Some(line) = line(self.fit.candidate, &self.setting(point)) else { return Vec::new() };
+        let others = Others { rate: point[1] * libm::exp(point[0]), length: self.length.unwrap_or(FULL) };
+        let jitter = self.scope.jitter * libm::exp(point[2]);
         let mut all = Vec::new();
         for seed in seeds {
             let Some(mut observed) = line.pass(self.scope.probe, others, Seed(FIRST_SEED + seed)) else {
@@ -214,7 +214,7 @@ impl Search<'_> {
         all
     }
 
-    /// Returns the weights by passes at one place: their covariance, drawn halfway to its diagonal because
+    /// Returns the weights by passes at one point: their covariance, drawn halfway to its diagonal because
     /// they are few.
     fn weights(&self, runs: &[Vec<f64>]) -> Weights {
         let is_known = |index: &usize| {
@@ -237,18 +237,18 @@ impl Search<'_> {
         Weights { used, inverse, volume }
     }
 
-    /// Returns the slopes of the statistics at a place along each axis.
-    fn slopes(&self, place: Place, seeds: u64) -> [Vec<f64>; AXES] {
+    /// Returns the slopes of the statistics at a point along each axis.
+    fn slopes(&self, point: Point, seeds: u64) -> [Vec<f64>; AXES] {
         [0, 1, 2].map(|axis| {
             if axis == 1 && self.length.is_none() {
                 return vec![0.0; self.observed.len()];
             }
-            let (mut low, mut high) = (place, place);
+            let (mut low, mut high) = (point, point);
             low[axis] -= STEPS[axis];
             high[axis] += STEPS[axis];
             low[1] = low[1].max(0.0);
             let width = high[axis] - low[axis];
-            let [low, high] = [low, high].map(|place| mean(&self.passes(place, 0..seeds)));
+            let [low, high] = [low, high].map(|point| mean(&self.passes(point, 0..seeds)));
             high.iter().zip(low).map(|(high, low)| (high - low) / width).collect()
         })
     }
@@ -263,15 +263,15 @@ impl Weights {
         self.used.iter().enumerate().map(|(index, &own)| one[own] * row(index)).sum()
     }
 
-    /// Returns the change of place that a difference of statistics stands for.
-    fn step(&self, slopes: &[Vec<f64>; AXES], difference: &[f64], place: Place) -> Place {
+    /// Returns the change of point that a difference of statistics stands for.
+    fn step(&self, slopes: &[Vec<f64>; AXES], difference: &[f64], point: Point) -> Point {
         let curvature = (0..AXES).map(|one| {
             let row = |two: usize| self.product(&slopes[one], &slopes[two]);
             let prior = |two: usize| if one == two { PRIOR[one].powi(-2) } else { 0.0 };
             (0..AXES).map(|two| row(two) + prior(two)).collect()
         });
         let (inverse, _) = inverse(curvature.collect());
-        let pull = [0.0, 0.0, place[2] * PRIOR[2].powi(-2)];
+        let pull = [0.0, 0.0, point[2] * PRIOR[2].powi(-2)];
         let force = [0, 1, 2].map(|axis| self.product(&slopes[axis], difference) - pull[axis]);
         [0, 1, 2].map(|axis| (0..AXES).map(|other| inverse[axis][other] * force[other]).sum())
     }
@@ -313,9 +313,9 @@ fn inverse(mut matrix: Vec<Vec<f64>>) -> (Vec<Vec<f64>>, f64) {
 }
 
 impl Search<'_> {
-    /// Returns the places to begin with: the fit's, and rates from the goodput up, each with the others that
+    /// Returns the points to begin with: the fit's, and rates from the goodput up, each with the others that
     /// explain it.
-    fn starts(&self, estimate: &Estimate) -> Vec<Place> {
+    fn starts(&self, estimate: &Estimate) -> Vec<Point> {
         let fit = self.fit;
         if self.length.is_none() {
             return vec![[libm::log(estimate.goodput), 0.0, 0.0]];
@@ -334,33 +334,33 @@ impl Search<'_> {
         core::iter::once(own).chain(around).collect()
     }
 
-    /// Finds the place whose statistics are those of the observation, from the best of `starts`.
-    fn find(&self, starts: &[Place]) -> Option<Found> {
-        let mut place = *starts.first()?;
-        let weights = self.weights(&self.passes(place, 0..FEW));
+    /// Finds the point whose statistics are those of the observation, from the best of `starts`.
+    fn find(&self, starts: &[Point]) -> Option<Found> {
+        let mut point = *starts.first()?;
+        let weights = self.weights(&self.passes(point, 0..FEW));
         let mut least = f64::INFINITY;
         for &start in starts {
             let off = difference(&self.observed, &mean(&self.passes(start, 0..1)));
             let misfit = weights.product(&off, &off);
             if misfit < least {
-                (least, place) = (misfit, start);
+                (least, point) = (misfit, start);
             }
         }
-        let mut slopes = self.slopes(place, FEW / 2);
+        let mut slopes = self.slopes(point, FEW / 2);
         let mut weights = weights;
         for (step, seeds) in [FEW, FEW, SEEDS].into_iter().enumerate() {
             if step == 1 {
-                slopes = self.slopes(place, FEW);
+                slopes = self.slopes(point, FEW);
             }
-            let runs = self.passes(place, 0..seeds);
+            let runs = self.passes(point, 0..seeds);
             weights = self.weights(&runs);
             if weights.used.len() < 3 {
                 return None;
             }
-            place = moved(place, weights.step(&slopes, &difference(&self.observed, &mean(&runs)), place))?;
+            point = moved(point, weights.step(&slopes, &difference(&self.observed, &mean(&runs)), point))?;
         }
         // Misfit and variance by passes that had no part in weights and slopes.
-        let runs = self.passes(place, SEEDS..2 * SEEDS);
+        let runs = self.passes(point, SEEDS..2 * SEEDS);
         let centre = mean(&runs);
         let off = difference(&self.observed, &centre);
         let square = weights.product(&off, &off);
@@ -369,14 +369,14 @@ impl Search<'_> {
         let misfit = square / (count - 2.0).max(1.0);
         let steps = runs.iter().map(|run| weights.step(&slopes, &difference(run, &centre), [0.0; AXES])[0]);
         let variance = steps.map(|step| step * step).sum::<f64>() / (runs.len() as f64 - 1.0).max(1.0);
-        let found = Found { place, length: self.length, variance, misfit, score };
+        let found = Found { point, length: self.length, variance, misfit, score };
         (variance.is_finite() && score.is_finite()).then_some(found)
     }
 }
 
-/// Returns a place moved by a step of bounded length; `None` if the step is no number.
-fn moved(place: Place, step: Place) -> Option<Place> {
-    let mut next = [0, 1, 2].map(|axis| place[axis] + step[axis].clamp(-LONGEST[axis], LONGEST[axis]));
+/// Returns a point moved by a step of bounded length; `None` if the step is no number.
+fn moved(point: Point, step: Point) -> Option<Point> {
+    let mut next = [0, 1, 2].map(|axis| point[axis] + step[axis].clamp(-LONGEST[axis], LONGEST[axis]));
     next[1] = next[1].clamp(0.0, MOST_OTHERS);
     next.iter().all(|value| value.is_finite()).then_some(next)
 }
@@ -407,14 +407,14 @@ pub fn moments(
         }
     }
     all.sort_by(|one, two| one.score.total_cmp(&two.score));
-    let Found { place, length, variance, misfit, score } = *all.first()?;
+    let Found { point, length, variance, misfit, score } = *all.first()?;
     // Lengths that fit as well leave the rate open between them.
     let open = all.iter().filter(|found| found.score < score + OPEN);
-    let other = open.map(|found| (found.place[0] - place[0]).abs()).fold(0.0, f64::max);
-    let rate = libm::exp(place[0]);
+    let other = open.map(|found| (found.point[0] - point[0]).abs()).fold(0.0, f64::max);
+    let rate = libm::exp(point[0]);
     let floor = if is_queued { FLOOR } else { UNQUEUED_FLOOR };
     let error = (variance * (1.0 + 1.0 / SEEDS as f64) + floor * floor / 4.0).sqrt();
     let half = rate * (STUDENT * error * misfit.max(1.0).sqrt() + other);
-    let others = if place[1] < LEAST_OTHERS { 0.0 } else { place[1] * rate };
+    let others = if point[1] < LEAST_OTHERS { 0.0 } else { point[1] * rate };
     Some(Moments { rate, half, others, length: length.unwrap_or(FULL), misfit })
 }

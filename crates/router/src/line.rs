@@ -121,10 +121,10 @@ impl Line {
             let key = self.key(&ip.fields, true);
             self.sides[other].flows.on_acknowledgement(key, acknowledgement, at);
         } else if let Some(prober) = &mut self.prober
-            && let Some((places, rtt)) = prober.on_arrival(frame, &ip, at)
+            && let Some((indices, rtt)) = prober.on_arrival(frame, &ip, at)
         {
-            for (side, place) in self.sides.iter_mut().zip(places) {
-                if let Some(answer) = place.and_then(|place| side.answers.get_mut(place)) {
+            for (side, index) in self.sides.iter_mut().zip(indices) {
+                if let Some(answer) = index.and_then(|index| side.answers.get_mut(index)) {
                     *answer = Some(rtt);
                 }
             }
@@ -236,8 +236,8 @@ impl PortLine {
     }
 
     /// Notes the answer of a probed address.
-    pub(crate) fn answer(&self, place: usize, rtt: lockgate_engine::units::Duration) {
-        self.lock().sides[self.side].answers[place] = Some(rtt);
+    pub(crate) fn answer(&self, index: usize, rtt: lockgate_engine::units::Duration) {
+        self.lock().sides[self.side].answers[index] = Some(rtt);
     }
 }
 

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Target {
     address: IpAddr,
     /// Its index in the policy of the port of each side.
-    places: [Option<usize>; 2],
+    indices: [Option<usize>; 2],
     due: Instant,
 }
 
@@ -128,14 +128,14 @@ impl Prober {
         at: Instant,
     ) -> Option<([Option<usize>; 2], Duration)> {
         let (is_answer, number) = self.read(frame, ip.offset, &ip.fields)?;
-        let place = self.waiting.iter().position(|request| is_answer && request.number == number)?;
-        let target = &self.targets[self.waiting[place].target];
+        let found = self.waiting.iter().position(|request| is_answer && request.number == number)?;
+        let target = &self.targets[self.waiting[found].target];
         if target.address != ip.fields.source {
             return None;
         }
-        let request = self.waiting.remove(place)?;
+        let request = self.waiting.remove(found)?;
         let rtt = at.since(request.at);
-        (rtt < PATIENCE).then_some((target.places, rtt))
+        (rtt < PATIENCE).then_some((target.indices, rtt))
     }
 
     /// Reads an echo of this prober: true for an answer, and its number.
@@ -157,13 +157,13 @@ impl Prober {
 fn targets(addresses: [&[IpAddr]; 2], every: Duration) -> Vec<Target> {
     let mut targets: Vec<Target> = Vec::new();
     for (side, addresses) in addresses.into_iter().enumerate() {
-        for (place, address) in addresses.iter().enumerate() {
+        for (own, address) in addresses.iter().enumerate() {
             let known = targets.iter().position(|target| target.address == *address);
             let index = known.unwrap_or_else(|| {
-                targets.push(Target { address: *address, places: [None; 2], due: Instant::ZERO });
+                targets.push(Target { address: *address, indices: [None; 2], due: Instant::ZERO });
                 targets.len() - 1
             });
-            targets[index].places[side] = Some(place);
+            targets[index].indices[side] = Some(own);
         }
     }
     let count = targets.len() as u64;
