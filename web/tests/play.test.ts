@@ -227,6 +227,10 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     await page.locator(".cm-content").focus();
     await page.keyboard.press("Control+z");
     await expect.poll(() => textOf(page)).toMatch(/root = "fq_pie"/);
+    // Results of the text before are faint until those of this one are there.
+    await expect
+      .poll(() => page.locator(".results:not(.behind)").allInnerTexts().then(String))
+      .toMatch(/fq_pie\b/);
     expect(await page.locator("#problems li").count()).toBe(0);
     expect(await seriousFaults(page)).toEqual([]);
   });
