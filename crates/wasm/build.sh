@@ -10,6 +10,7 @@ mkdir -p target/play
 [ target/play/lockgate.wasm -nt "$built" ] && exit 0
 # Each writer has a file of its own: two may build at the same time.
 draft=target/play/lockgate.$$.wasm
-# No wasm-opt: -O3 of binaryen 132 took nine minutes for a module that ran half as fast and was a tenth longer compressed.
+# No wasm-opt: -O3 of binaryen 132 took nine minutes, for a module that ran half as fast and was a tenth longer when
+# compressed.
 node crates/wasm/strip.mjs "$built" "$draft"
 mv "$draft" target/play/lockgate.wasm
