@@ -8,7 +8,7 @@
 //!
 //! A super-frame costs both kernels about as much as a single frame, so a router that received single frames
 //! would cost several times a kernel's bridge (decision 146). Its segments are frames of their own from here
-//! on: queues count, order, mark and drop each, unless a policy keeps them as one packet (decision 149).
+//! on: queues count, order, mark and drop each, unless a policy keeps them as one packet (decision 146).
 //! Those that leave in succession are joined again, if that loses nothing: a receiver that divides the result
 //! has the same segments, byte for byte. Contents are untrusted: any bytes give an answer.
 

@@ -17,7 +17,7 @@
 //!
 //! Differs: hosts are distinguished exactly and not by a hash; only flows that have used up a turn count as a
 //! host's, as in Linux since 5.1, and do so until their next turn finds them empty, or the tin was empty for
-//! an interval (decision 150); a flow that shares a queue stays there while it has packets in it, so that
+//! an interval (decision 007); a flow that shares a queue stays there while it has packets in it, so that
 //! none is reordered; memory is the bytes of the frames. A tin that borrowed owes at most one packet. The
 //! manual mentions a shorter interval for voice, but its listing has none, and neither has this. There is no
 //! `autorate-ingress` (estimate of the rate), and no `split-gso`, whose data the engine does not have. With

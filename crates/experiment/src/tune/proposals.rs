@@ -1,7 +1,7 @@
 //! Proposals of points: anywhere by the optimiser, then beside the best one by a pattern search.
 //!
 //! A model of the whole space is too coarse near the best point, which is often at the edge of a cliff. With
-//! one goal, the last part of the points therefore refines the best one (decision 112).
+//! one goal, the last part of the points therefore refines the best one (decision 104).
 
 use optimizer::Trial;
 
