@@ -49,7 +49,7 @@ pub struct Header {
 ///
 /// The node's number and part of the child's index share a word that is written and read as a whole. For
 /// single bytes the compiler writes each by itself and reads them in pairs. Such a read waits until the
-/// writes have reached the cache (no store forwarding), which cost `htb` 10 ns (decisions 008 and 103).
+/// writes have reached the cache (no store forwarding), which cost `htb` 10 ns (decision 001).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(Rust, packed)]
 pub struct Position {
