@@ -103,6 +103,7 @@ def test(
     scenarios: Sequence[tuple[str, Scenario | None, str]],
     seeds: Iterable[int],
     baseline: str | None,
+    worse: str | None,
     threads: int | None,
     progress: Callable[[int], object] | None,
 ) -> str: ...

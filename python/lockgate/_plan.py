@@ -330,6 +330,8 @@ def _variations(vary: Vary | None, group: str | None) -> list[tuple[list[str], s
         else:
             all = itertools.islice(_arguments.several("vary", values, "values, or a range"), _MOST_VALUES + 1)
             texts = [_toml.setting("", value)[1:] for value in all]
+            if not texts:
+                raise ArgumentError(f"`{_arguments.texts('a path', paths)[0]}` has no values: its list is empty")
         found.append((_arguments.texts("a path", paths), texts, group))
     return found
 

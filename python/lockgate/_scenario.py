@@ -191,7 +191,7 @@ class Scenario:
 
     def run(
         self,
-        seed: int = 1,
+        seed: int | None = None,
         *,
         seeds: Iterable[int] | None = None,
         threads: int | None = None,
@@ -201,7 +201,8 @@ class Scenario:
         """Simulates the scenario. The GIL is released, and Ctrl-C ends the run.
 
         Args:
-            seed: Seed of the random draws. The same scenario and seed give the same results, on any machine.
+            seed: Seed of the random draws, 1 by default. The same scenario and seed give the same results, on any
+                machine.
             seeds: Several seeds instead, none twice: one run each. Expectations are judged by all of them.
             threads: Number of threads; by default one a processor.
             packets: Keeps a row of each packet at each port, for `Run.packets`.
@@ -209,12 +210,16 @@ class Scenario:
                 to eight further pairs of runs. Without them the summary tells before and after.
 
         Raises:
+            ArgumentError: If both `seed` and `seeds` are given.
             PlanError: If a seed is named twice, or there are none or more than ten thousand.
             RunError: If the run fails or needs more memory than is allowed.
         """
         from ._run import Run
 
-        all_seeds = _arguments.seeds("seeds", [_arguments.whole("seed", seed)] if seeds is None else seeds)
+        if seed is not None and seeds is not None:
+            raise ArgumentError("both `seed` and `seeds` are given: name one of them")
+        one = _arguments.whole("seed", 1 if seed is None else seed)
+        all_seeds = _arguments.seeds("seeds", [one] if seeds is None else seeds)
         threads = _arguments.optional_whole("threads", threads, 1)
         wanted = _arguments.truth("packets", packets), _arguments.truth("effects", effects)
         return Run(self, _lockgate.simulate(self._inner, all_seeds, threads, *wanted))

@@ -78,7 +78,7 @@ class Tests:
 
     @property
     def holds(self) -> bool:
-        """True if every scenario ran, and every expectation holds."""
+        """True if every scenario ran, every expectation holds, and nothing is worse than `fail_on_regression` allows."""
         return all(self._document["holds"])
 
     @property
@@ -131,6 +131,7 @@ def test(
     *,
     seeds: Iterable[int] = (1,),
     baseline: str | os.PathLike[str] | None = None,
+    fail_on_regression: str | None = None,
     threads: int | None = None,
     progress: bool | Callable[[int, int], object] = False,
 ) -> Tests:
@@ -143,11 +144,13 @@ def test(
         seeds: Seeds of every scenario; expectations are judged by all runs.
         baseline: File of an earlier test (`save_baseline`, or `lockgate test --write-baseline`), with the same
             seeds: each value is compared with it.
+        fail_on_regression: Share, such as `lg.percent(5)` or `"5%"`: a result does not hold if a value is worse than
+            in the baseline by more than this share of the old value, and really so (Student's t).
         threads: Number of threads; by default one a processor.
         progress: True for a line on stderr, or a function of the numbers of ended and of all scenarios.
 
     Raises:
-        ArgumentError: If two scenarios have one name.
+        ArgumentError: If there is no scenario, two have one name, or there is a share without a baseline.
         RunError: If the baseline cannot be read, or is of other seeds.
         KeyboardInterrupt: If the user interrupts it.
 
@@ -156,8 +159,15 @@ def test(
     >>> lg.test(short).results[0].error is None
     True
     """
+    pairs = _named(scenarios)
+    if not pairs:
+        raise ArgumentError("`scenarios` is empty: nothing would be tested")
+    if fail_on_regression is not None:
+        _arguments.text("fail_on_regression", fail_on_regression)
+        if baseline is None:
+            raise ArgumentError("`fail_on_regression` compares with a `baseline`: name its file")
     named: list[tuple[str, _lockgate.Scenario | None, str]] = []
-    for name, one in _named(scenarios):
+    for name, one in pairs:
         try:
             named.append((name, (one if isinstance(one, Scenario) else read(one))._inner, ""))
         except Error as error:
@@ -165,7 +175,7 @@ def test(
     tell = _progress(progress, len(named))
     file = None if baseline is None else _arguments.path("baseline", baseline)
     threads = _arguments.optional_whole("threads", threads, 1)
-    answer = _lockgate.test(named, _arguments.seeds("seeds", seeds), file, threads, tell)
+    answer = _lockgate.test(named, _arguments.seeds("seeds", seeds), file, fail_on_regression, threads, tell)
     if progress is True:
         print(file=sys.stderr)
     return Tests(json.loads(answer))

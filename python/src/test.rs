@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lockgate::plans::test::{Baseline, Tested, Tests};
+use lockgate::plans::test::{Baseline, Tested, Tests, share};
 use lockgate::{Options, Seed};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -16,21 +16,24 @@ use crate::seeds::Seeds;
 /// A scenario to be tested: its name, and the scenario or the reason why it cannot be read.
 type Named = (String, Option<Py<Scenario>>, String);
 
-/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test.
+/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test, and
+/// `worse` the share, such as `5%`, by which a value may be worse than in it.
 /// Returns a JSON document: the results as of `lockgate test --json`, a line each, the `JUnit` document, the
 /// text of a new baseline, and with a baseline the table of the differences.
 #[pyfunction]
-#[pyo3(signature = (scenarios, seeds, baseline, threads, progress))]
+#[pyo3(signature = (scenarios, seeds, baseline, worse, threads, progress))]
 pub(crate) fn test(
     py: Python<'_>,
     scenarios: Vec<Named>,
     seeds: Seeds,
     baseline: Option<PathBuf>,
+    worse: Option<&str>,
     threads: Option<usize>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let numbers = seeds.0;
     let read_baseline = baseline.as_ref().map(|file| read(file, &numbers)).transpose()?;
+    let worse = worse.map(|text| share(text).ok_or_else(|| no_share(text))).transpose()?;
     let scenarios: Vec<(String, Result<_, String>)> = scenarios
         .into_iter()
         .map(|(name, scenario, why)| (name, scenario.map(|one| one.get().model.clone()).ok_or(why)))
@@ -56,6 +59,9 @@ pub(crate) fn test(
         };
         scenarios.into_iter().map(one).collect()
     })?;
+    if let (Some(baseline), Some(worse)) = (&read_baseline, worse) {
+        all.iter_mut().for_each(|tested| baseline.judge(tested, worse));
+    }
     let new = Baseline::of(&all, &numbers).to_text().map_err(error::run)?;
     if let (Some(file), Some(why)) =
         (&baseline, read_baseline.as_ref().and_then(|one| one.compares_nothing(&all)))
@@ -80,10 +86,15 @@ pub(crate) fn test(
     serde_json::to_string(&document).map_err(error::run)
 }
 
+fn no_share(text: &str) -> PyErr {
+    error::run(format_args!("`fail_on_regression` is `{text}`, which is not a share such as `5%`"))
+}
+
 /// Reads a baseline, which must be of these seeds.
 fn read(file: &std::path::Path, seeds: &[u64]) -> PyResult<Baseline> {
     let shown = file.display();
-    let text = lockgate::files::text(file).map_err(error::run)?;
+    let text = lockgate::files::text(file)
+        .map_err(|why| error::run(format_args!("the baseline `{shown}` cannot be read: {why}")))?;
     let baseline = Baseline::parse(&text)
         .map_err(|why| error::run(format_args!("`{shown}` is not a baseline: {why}")))?;
     if baseline.seeds() != seeds {

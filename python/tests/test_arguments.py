@@ -79,7 +79,7 @@ CALLS = {
     "lg.compare": (lambda: lg.compare, dict(scenario=line, vary=vary, vary_together=None, base=0, executor=None, threads=1, **one)),
     "lg.tune": (lambda: lg.tune, dict(scenario=line, vary={"link.line.rate": "1mbit..2mbit"}, goals="min flow.f.owd.p99",
         subject_to=(), runs=5, seeds=[1], validate=[2], patience=None, seed=1, threads=1, progress=False)),
-    "lg.test": (lambda: lg.test, dict(scenarios=line, seeds=[1], baseline="base.json", threads=1, progress=False)),
+    "lg.test": (lambda: lg.test, dict(scenarios=line, seeds=[1], baseline="base.json", fail_on_regression="5%", threads=1, progress=False)),
     "Scenario.set": (lambda: line.set, dict(path="link.line.rate", value="2mbit")),
     "Scenario.save": (lambda: line.save, dict(path="saved.toml")),
     "Scenario.run": (lambda: line.run, dict(seed=1, seeds=None, threads=1, packets=False)),

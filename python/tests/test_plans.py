@@ -250,3 +250,17 @@ def test_expectations_are_tested_as_by_the_command(line_file: Path, command: lis
     assert changed.document["files"][0]["changes"][0]["difference"]["mean"] < 0 and not changed.warnings
     with pytest.raises(lg.RunError, match="of the seeds"):
         lg.test(faster, seeds=[1], baseline=file)
+    with pytest.raises(lg.RunError, match="none.json"):
+        lg.test(faster, baseline="none.json")
+    worse = lg.read(line_file).set("link.line.rate", "700kbit")
+    assert lg.test(worse, seeds=[1, 2, 3], baseline=file).holds
+    held = lg.test(worse, seeds=[1, 2, 3], baseline=file, fail_on_regression=lg.percent(5))
+    assert not held.holds and "regression of flow.one.owd.p99" in held.junit
+    assert lg.test(faster, seeds=[1, 2, 3], baseline=file, fail_on_regression="5%").holds
+    for of, share in [(None, "5%"), (file, "five")]:
+        with pytest.raises(lg.Error, match="fail_on_regression"):
+            lg.test(faster, seeds=[1, 2, 3], baseline=of, fail_on_regression=share)
+    with pytest.raises(lg.ArgumentError, match="nothing would be tested"):
+        lg.test([])
+    with pytest.raises(lg.ArgumentError, match="both"):
+        lg.read(line_file).run(1, seeds=[1, 2])

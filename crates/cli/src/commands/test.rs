@@ -7,7 +7,7 @@ mod files;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lockgate::plans::test::{Baseline, Judgement, LeftOut, Tested, Tests};
+use lockgate::plans::test::{self, Baseline, Judgement, LeftOut, Tested, Tests};
 use lockgate::{Options, Seed, Summary};
 use lockgate_scenario::diagnostic::one_line;
 
@@ -245,9 +245,7 @@ fn annotate(tested: &Tested) {
 
 /// Reads the share of `--fail-on-regression`.
 fn share(text: &str) -> Result<f64, Failure> {
-    let percent = text.trim().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
-    let share = percent.filter(|percent| (0.0..=1000.0).contains(percent)).map(|percent| percent / 100.0);
-    share.ok_or_else(|| {
+    test::share(text).ok_or_else(|| {
         Failure::usage(
             format!("`--fail-on-regression {text}` is not a share"),
             "write a percentage such as `5%`",

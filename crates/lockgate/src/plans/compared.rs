@@ -101,7 +101,8 @@ impl<'a> Compared<'a> {
     /// Returns the size: `3 variants x 10 seeds, mean ± 95 %`.
     pub fn size(&self) -> String {
         let (variants, seeds) = (self.variants.len(), self.plan.seeds.len());
-        format!("{variants} variants x {seeds} seed{}, mean ± 95 %", figures::plural(seeds as f64))
+        let [of_variants, of_seeds] = [variants, seeds].map(|count| figures::plural(count as f64));
+        format!("{variants} variant{of_variants} x {seeds} seed{of_seeds}, mean ± 95 %")
     }
 
     /// Returns the table, a row a variant in the order of the ranking; the note explains the marks.

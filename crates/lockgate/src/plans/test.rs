@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 pub use self::attacked::Attacked;
-pub use self::baseline::{Baseline, BaselineError, Change};
+pub use self::baseline::{Baseline, BaselineError, Change, share};
 use super::ENGINE;
 use crate::verdict;
 

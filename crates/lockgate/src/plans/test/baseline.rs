@@ -269,6 +269,13 @@ impl Change {
     }
 }
 
+/// Reads the share of its old value by which a value may be worse: `5%`, from 0 to 1000 %. `None` if it is no
+/// such text.
+pub fn share(text: &str) -> Option<f64> {
+    let percent = text.trim().strip_suffix('%')?.trim().parse::<f64>().ok()?;
+    (0.0..=1000.0).contains(&percent).then_some(percent / 100.0)
+}
+
 /// Returns the words for a value that only the baseline has.
 fn lost(file: &str, that: &str) -> String {
     format!("`{file}`: {that} is in the baseline, and no expectation any more")
