@@ -8,179 +8,80 @@ import type { Cell, Report } from "../report";
 import { isFolded } from "../selection";
 import { runName } from "../style";
 import { type Column, makeTable } from "../table";
+import { type Field, field, present } from "./field";
 
-interface Field {
-  title: string;
-  csv: string;
-  unit: string;
-  group?: string;
-  hint?: string;
-  secondary?: boolean;
-  read(flow: FlowSummary): number | null | undefined;
-}
-
-const FIELDS: Field[] = [
-  {
-    title: "Throughput",
-    csv: "throughput_bps",
-    unit: "bit/s",
-    group: "rate",
-    read: (flow) => flow.throughput_bps,
-  },
-  {
-    title: "Goodput",
-    csv: "goodput_bps",
-    secondary: true,
-    unit: "bit/s",
-    group: "rate",
-    read: (flow) => flow.goodput_bps,
-  },
-  {
-    title: "Loss",
-    csv: "loss_ratio",
-    unit: "ratio",
+const FIELDS: Field<FlowSummary>[] = [
+  field("Throughput", "throughput_bps", "bit/s", (flow) => flow.throughput_bps, { group: "rate" }),
+  field("Goodput", "goodput_bps", "bit/s", (flow) => flow.goodput_bps, { group: "rate", secondary: true }),
+  field("Loss", "loss_ratio", "ratio", (flow) => flow.loss_ratio, {
     hint: "Lost packets over sent packets (RFC 7680)",
-    read: (flow) => flow.loss_ratio,
-  },
-  {
-    title: "Delay p50",
-    csv: "owd_p50_s",
-    unit: "s",
+  }),
+  field("Delay p50", "owd_p50_s", "s", (flow) => flow.owd_s.p50, {
     group: "delay",
     hint: "One-way delay, median",
-    read: (flow) => flow.owd_s.p50,
-  },
-  {
-    title: "mean",
-    csv: "owd_mean_s",
-    secondary: true,
-    unit: "s",
+  }),
+  field("mean", "owd_mean_s", "s", (flow) => flow.owd_s.mean, {
     group: "delay",
     hint: "One-way delay, mean",
-    read: (flow) => flow.owd_s.mean,
-  },
-  {
-    title: "p95",
-    csv: "owd_p95_s",
-    unit: "s",
+    secondary: true,
+  }),
+  field("p95", "owd_p95_s", "s", (flow) => flow.owd_s.p95, {
     group: "delay",
     hint: "One-way delay, 95th percentile",
-    read: (flow) => flow.owd_s.p95,
-  },
-  {
-    title: "p99",
-    csv: "owd_p99_s",
-    unit: "s",
+  }),
+  field("p99", "owd_p99_s", "s", (flow) => flow.owd_s.p99, {
     group: "delay",
     hint: "One-way delay, 99th percentile",
-    read: (flow) => flow.owd_s.p99,
-  },
-  {
-    title: "p99.9",
-    csv: "owd_p999_s",
-    unit: "s",
+  }),
+  field("p99.9", "owd_p999_s", "s", (flow) => flow.owd_s.p999, {
     group: "delay",
     hint: "One-way delay, 99.9th percentile",
-    read: (flow) => flow.owd_s.p999,
-  },
-  {
-    title: "max",
-    csv: "owd_max_s",
-    unit: "s",
+  }),
+  field("max", "owd_max_s", "s", (flow) => flow.owd_s.max, {
     group: "delay",
     hint: "One-way delay, greatest",
-    read: (flow) => flow.owd_s.max,
-  },
-  {
-    title: "proven",
-    csv: "owd_bound_s",
-    unit: "s",
+  }),
+  field("proven", "owd_bound_s", "s", (flow) => flow.owd_bound_s, {
     group: "delay",
     hint: "One-way delay that no traffic within the envelopes exceeds, by network calculus",
-    read: (flow) => flow.owd_bound_s,
-  },
-  {
-    title: "PDV p99",
-    csv: "pdv_p99_s",
-    unit: "s",
+  }),
+  field("PDV p99", "pdv_p99_s", "s", (flow) => flow.pdv_s.p99, {
     group: "delay",
     hint: "Delay above the least delay (RFC 5481), 99th percentile",
-    read: (flow) => flow.pdv_s.p99,
-  },
-  {
-    title: "IPDV p99",
-    csv: "ipdv_p99_s",
-    secondary: true,
-    unit: "s",
+  }),
+  field("IPDV p99", "ipdv_p99_s", "s", (flow) => flow.ipdv_s.p99, {
     group: "delay",
     hint: "Absolute difference of consecutive delays (RFC 3393), 99th percentile",
-    read: (flow) => flow.ipdv_s.p99,
-  },
-  {
-    title: "Jitter",
-    csv: "jitter_rfc3550_s",
-    unit: "s",
+    secondary: true,
+  }),
+  field("Jitter", "jitter_rfc3550_s", "s", (flow) => flow.jitter_rfc3550_s, {
     group: "delay",
     hint: "Smoothed interarrival jitter (RFC 3550, section 6.4.1)",
-    read: (flow) => flow.jitter_rfc3550_s,
-  },
-  {
-    title: "Reordered",
-    csv: "reordered_ratio",
-    secondary: true,
-    unit: "ratio",
+  }),
+  field("Reordered", "reordered_ratio", "ratio", (flow) => flow.reordered_ratio, {
     hint: "RFC 4737",
-    read: (flow) => flow.reordered_ratio,
-  },
-  {
-    title: "FCT",
-    csv: "fct_s",
     secondary: true,
-    unit: "s",
-    hint: "Flow completion time",
-    read: (flow) => flow.fct_s,
-  },
-  {
-    title: "Slowdown",
-    csv: "slowdown",
-    secondary: true,
-    unit: "",
+  }),
+  field("FCT", "fct_s", "s", (flow) => flow.fct_s, { hint: "Flow completion time", secondary: true }),
+  field("Slowdown", "slowdown", "", (flow) => flow.file?.slowdown, {
     hint: "Completion time over that under processor sharing",
-    read: (flow) => flow.file?.slowdown,
-  },
-  {
-    title: "MOS",
-    csv: "mos",
-    unit: "",
-    hint: "Mean opinion score of a call (ITU-T G.107)",
-    read: (flow) => flow.voice?.mos,
-  },
-  {
-    title: "Retransmissions",
-    csv: "retransmissions",
     secondary: true,
-    unit: "",
+  }),
+  field("MOS", "mos", "", (flow) => flow.voice?.mos, { hint: "Mean opinion score of a call (ITU-T G.107)" }),
+  field("Retransmissions", "retransmissions", "", (flow) => flow.tcp?.retransmissions, {
     hint: "Segments sent again",
-    read: (flow) => flow.tcp?.retransmissions,
-  },
-  { title: "Sent", csv: "sent_packets", unit: "", hint: "Packets", read: (flow) => flow.sent_packets },
-  {
-    title: "Received",
-    csv: "received_packets",
     secondary: true,
-    unit: "",
+  }),
+  field("Sent", "sent_packets", "", (flow) => flow.sent_packets, { hint: "Packets" }),
+  field("Received", "received_packets", "", (flow) => flow.received_packets, {
     hint: "Packets",
-    read: (flow) => flow.received_packets,
-  },
-  { title: "Lost", csv: "lost_packets", unit: "", hint: "Packets", read: (flow) => flow.lost_packets },
-  {
-    title: "Inside",
-    csv: "inside_packets",
     secondary: true,
-    unit: "",
+  }),
+  field("Lost", "lost_packets", "", (flow) => flow.lost_packets, { hint: "Packets" }),
+  field("Inside", "inside_packets", "", (flow) => flow.inside_packets, {
     hint: "Packets still in the network at the end",
-    read: (flow) => flow.inside_packets,
-  },
+    secondary: true,
+  }),
 ];
 
 export function flowsSection(report: Report): HTMLElement[] {
@@ -198,17 +99,20 @@ export function flowsSection(report: Report): HTMLElement[] {
   const rank = new Map(names.map((name, index) => [name, index]));
   entries.sort((a, b) => (rank.get(a.name) ?? 0) - (rank.get(b.name) ?? 0));
   const several = report.runs.length > 1;
-  const fields = FIELDS.filter((field) => entries.some(({ flow }) => typeof field.read(flow) === "number"));
+  const fields = present(
+    FIELDS,
+    entries.map(({ flow }) => flow),
+  );
   const columns: Column[] = [
     { title: "Flow", csv: "flow" },
     ...(several ? [{ title: "Run", csv: "run" }] : []),
-    ...fields.map(({ read: _, ...column }) => column),
+    ...fields.map(({ column }) => column),
   ];
   const rowsOf = (some: typeof entries): Cell[][] =>
     some.map(({ run, name, flow }) => [
       name,
       ...(several ? [runName(run)] : []),
-      ...fields.map((field) => field.read(flow) ?? null),
+      ...fields.map(({ read }) => read(flow) ?? null),
     ]);
   const own = entries.filter(({ name }) => !isFolded(name));
   const folded = entries.filter(({ name }) => isFolded(name));

@@ -8,7 +8,8 @@ import type { PortSummary, QueueSummary, Run } from "../generated/lockgate";
 import type { Cell, Report } from "../report";
 import { treeOf } from "../selection";
 import { runName } from "../style";
-import { type Column, makeTable } from "../table";
+import { makeTable } from "../table";
+import { type Field, field, present } from "./field";
 
 interface Row {
   run: Run;
@@ -34,99 +35,40 @@ function rowsOf(report: Report): Row[] {
   );
 }
 
-const FIELDS: {
-  title: string;
-  csv: string;
-  unit: string;
-  group?: string;
-  hint?: string;
-  secondary?: boolean;
-  read(queue: QueueSummary): number | null;
-}[] = [
-  {
-    title: "Offered",
-    csv: "enqueued_packets",
-    unit: "",
+const FIELDS: Field<QueueSummary>[] = [
+  field("Offered", "enqueued_packets", "", (queue) => queue.enqueued_packets, {
     hint: "Packets offered to the queue",
-    read: (queue) => queue.enqueued_packets,
-  },
-  {
-    title: "Sent",
-    csv: "sent_packets",
-    unit: "",
-    hint: "Packets",
-    read: (queue) => queue.sent_packets,
-  },
-  {
-    title: "Sent",
-    csv: "sent_bytes",
-    secondary: true,
-    unit: "B",
-    hint: "Bytes",
-    read: (queue) => queue.sent_bytes,
-  },
-  {
-    title: "Marked",
-    csv: "marked_packets",
-    unit: "",
-    hint: "Packets marked (ECN)",
-    read: (queue) => queue.marked_packets,
-  },
-  {
-    title: "Backlog",
-    csv: "backlog_packets",
-    secondary: true,
-    unit: "",
+  }),
+  field("Sent", "sent_packets", "", (queue) => queue.sent_packets, { hint: "Packets" }),
+  field("Sent", "sent_bytes", "B", (queue) => queue.sent_bytes, { hint: "Bytes", secondary: true }),
+  field("Marked", "marked_packets", "", (queue) => queue.marked_packets, { hint: "Packets marked (ECN)" }),
+  field("Backlog", "backlog_packets", "", (queue) => queue.backlog_packets, {
     hint: "Packets in the queue at the end",
-    read: (queue) => queue.backlog_packets,
-  },
-  {
-    title: "Peak",
-    csv: "peak_backlog_packets",
-    unit: "",
+    secondary: true,
+  }),
+  field("Peak", "peak_backlog_packets", "", (queue) => queue.peak_backlog_packets, {
     hint: "The most packets in the queue at once",
-    read: (queue) => queue.peak_backlog_packets,
-  },
-  {
-    title: "Proven",
-    csv: "buffer_bound_bytes",
-    unit: "B",
+  }),
+  field("Proven", "buffer_bound_bytes", "B", (queue) => queue.buffer_bound_bytes, {
     hint: "Buffer that no traffic within the envelopes overflows, by network calculus",
-    read: (queue) => queue.buffer_bound_bytes ?? null,
-  },
-  {
-    title: "Sojourn p50",
-    csv: "sojourn_p50_s",
-    unit: "s",
+  }),
+  field("Sojourn p50", "sojourn_p50_s", "s", (queue) => queue.sojourn_s.p50, {
     group: "sojourn",
     hint: "Time in the queue, median",
-    read: (queue) => queue.sojourn_s.p50,
-  },
-  {
-    title: "p95",
-    csv: "sojourn_p95_s",
-    unit: "s",
+  }),
+  field("p95", "sojourn_p95_s", "s", (queue) => queue.sojourn_s.p95, {
     group: "sojourn",
     hint: "Time in the queue, 95th percentile",
-    read: (queue) => queue.sojourn_s.p95,
-  },
-  {
-    title: "p99",
-    csv: "sojourn_p99_s",
-    unit: "s",
+  }),
+  field("p99", "sojourn_p99_s", "s", (queue) => queue.sojourn_s.p99, {
     group: "sojourn",
     hint: "Time in the queue, 99th percentile",
-    read: (queue) => queue.sojourn_s.p99,
-  },
-  {
-    title: "max",
-    csv: "sojourn_max_s",
-    secondary: true,
-    unit: "s",
+  }),
+  field("max", "sojourn_max_s", "s", (queue) => queue.sojourn_s.max, {
     group: "sojourn",
     hint: "Time in the queue, greatest",
-    read: (queue) => queue.sojourn_s.max,
-  },
+    secondary: true,
+  }),
 ];
 
 /** Returns whether no packet waited in a queue and none was dropped. */
@@ -164,10 +106,12 @@ function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLEle
   // Of the whole report: a table of one port's queues says of which port.
   const ports = new Set(rowsOf(report).map((row) => row.port)).size > 1;
   const reasons = [...new Set(rows.flatMap(({ queue }) => Object.keys(queue.drops_by)))];
-  const fields = FIELDS.filter((field) => rows.some(({ queue }) => typeof field.read(queue) === "number"));
-  const before = fields.findIndex((field) => field.csv === "marked_packets");
+  const fields = present(
+    FIELDS,
+    rows.map(({ queue }) => queue),
+  );
+  const before = fields.findIndex(({ column }) => column.csv === "marked_packets");
   const split = before < 0 ? fields.length : before;
-  const column = ({ read: _, ...column }: (typeof FIELDS)[number]): Column => column;
   return makeTable({
     name,
     limit: 60,
@@ -186,7 +130,7 @@ function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLEle
       },
       { title: "Kind", csv: "kind" },
       ...(several ? [{ title: "Run", csv: "run" }] : []),
-      ...fields.slice(0, split).map(column),
+      ...fields.slice(0, split).map(({ column }) => column),
       { title: "Dropped", csv: "dropped_packets", unit: "", hint: "Packets, for any reason" },
       ...(reasons.length > 1
         ? reasons.map((reason) => ({
@@ -196,17 +140,17 @@ function tableOf(report: Report, rows: readonly Row[], name = "queues"): HTMLEle
             hint: `Packets dropped: ${reason}`,
           }))
         : []),
-      ...fields.slice(split).map(column),
+      ...fields.slice(split).map(({ column }) => column),
     ],
     rows: rows.map(({ run, port, name, queue }): Cell[] => [
       ...(ports ? [port] : []),
       name,
       queue.kind,
       ...(several ? [runName(run)] : []),
-      ...fields.slice(0, split).map(({ read }) => read(queue)),
+      ...fields.slice(0, split).map(({ read }) => read(queue) ?? null),
       queue.dropped_packets,
       ...(reasons.length > 1 ? reasons.map((reason) => queue.drops_by[reason] ?? 0) : []),
-      ...fields.slice(split).map(({ read }) => read(queue)),
+      ...fields.slice(split).map(({ read }) => read(queue) ?? null),
     ]),
   });
 }
