@@ -2,6 +2,7 @@
 """Weight of the code and of its documents: lines, words, long functions, and other counts that should fall.
 
     tests/weigh.py [REVISION...]    of the checkout, or a column for each revision and one for the checkout
+    tests/weigh.py --long           the Rust functions over 65 lines, longest first
 """
 
 import re
@@ -16,7 +17,8 @@ RUST = re.compile(
 SCRIPT = re.compile(r"(?P<comment>//[^\n]*|/\*.*?\*/)|`(?:\\.|[^`\\])*`|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 PYTHON = re.compile(r'"""(?P<text>.*?)"""|(?P<comment>\#[^\n]*)|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 LANGUAGES = {"rs": RUST, "ts": SCRIPT, "py": PYTHON}
-GENERATED = ("web/src/generated/", "python/lockgate/metrics.py")
+LONGEST = 65
+GENERATED = ("web/src/generated/", "python/lockgate/_metrics.py")
 
 
 def files(revision):
@@ -64,11 +66,12 @@ def block(text, start):
 
 
 def functions(code):
-    """Lines of each Rust function."""
-    for match in re.finditer(r"\bfn \w+", code):
+    """Number of lines, line and name of each Rust function."""
+    for match in re.finditer(r"\bfn (\w+)", code):
         opening = re.compile(r"[{;]").search(code, match.end())
         if opening and opening.group() == "{":
-            yield code.count("\n", match.start(), block(code, match.start())) + 1
+            length = code.count("\n", match.start(), block(code, match.start())) + 1
+            yield length, code.count("\n", 0, match.start()) + 1, match[1]
 
 
 def lines(code):
@@ -83,7 +86,7 @@ def weigh(revision):
     """Name and number of each count."""
     counts = dict.fromkeys(
         ["files", "lines of product code", "lines of tests", "lines of comments", "words of Markdown", "pages of Markdown"]
-        + ["functions", "functions over 65 lines", "Result<_, String>", "#[path]", "the word `place`"],
+        + ["functions", f"functions over {LONGEST} lines", "Result<_, String>", "#[path]", "the word `place`"],
         0,
     )
     for path, text in files(revision):
@@ -101,9 +104,9 @@ def weigh(revision):
             counts["Result<_, String>"] += len(re.findall(r"Result<[^;{}]*?, String>", code))
             counts["#[path]"] += code.count("#[path")
             counts["the word `place`"] += len(re.findall(r"\bplaces?\b", text))
-            lengths = list(functions(code))
+            lengths = [length for length, *_ in functions(code)]
             counts["functions"] += len(lengths)
-            counts["functions over 65 lines"] += sum(length > 65 for length in lengths)
+            counts[f"functions over {LONGEST} lines"] += sum(length > LONGEST for length in lengths)
             for match in re.finditer(r"#\[cfg\(test\)\]\s*mod \w+ \{", code):
                 tests += lines(code[match.start() : block(code, match.start())])
         total = lines(code)
@@ -113,7 +116,23 @@ def weigh(revision):
     return counts
 
 
+def print_long():
+    """Prints the functions that are longer than `LONGEST`."""
+    long = [
+        (length, f"{path}:{line}", name)
+        for path, text in files(None)
+        if path.endswith(".rs")
+        for length, line, name in functions(blank(text, "rs"))
+        if length > LONGEST
+    ]
+    for length, where, name in sorted(long, reverse=True):
+        print(f"{length:4}  {where} {name}")
+
+
 def main():
+    if sys.argv[1:] == ["--long"]:
+        print_long()
+        return
     columns = [(revision, weigh(revision)) for revision in [*sys.argv[1:], None]]
     width = max(map(len, columns[0][1]))
     print(" " * width, *(f"{(revision or 'checkout')[:12]:>12}" for revision, _ in columns))
