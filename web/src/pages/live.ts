@@ -7,31 +7,24 @@ import type { Sample, Status } from "../generated/lockgate";
 import { Bands } from "../live/bands";
 import { Choice } from "../live/choice";
 import { Condition } from "../live/condition";
+import { Ending } from "../live/ending";
 import { EventLog } from "../live/event-log";
 import { Feed } from "../live/feed";
+import { FlowTable } from "../live/flow-table";
 import { History } from "../live/history";
 import { Inside } from "../live/inside";
 import { KnobPanel } from "../live/knobs";
+import { Painter } from "../live/painter";
 import { portAt } from "../live/parts";
 import { Past } from "../live/past";
 import { Progress } from "../live/progress";
-import { bytes, rate, time } from "../live/quantities";
-import { headings, QueueTable } from "../live/queue-table";
-import { attributeOf, type LiveRow, LiveRows, textOf } from "../live/rows";
+import { time } from "../live/quantities";
+import { QueueTable } from "../live/queue-table";
 import { type Rule, Strips } from "../live/strips";
 import { drawTopology } from "../live/topology";
-import { Expectations, endingVerdict } from "../live/verdict";
+import { Expectations } from "../live/verdict";
 import { Theme } from "../theme";
 
-/** Least time between two pictures. */
-const FRAME_MS = 33;
-/**
- * After a picture, the page rests for this many times the drawing time: drawing must not slow down a run on
- * the same machine.
- */
-const REST = 15;
-/** Time in milliseconds after which a frame leaves the rest of a picture to the next one. */
-const PART_MS = 5;
 /** Interval at which a flow is asked for, because the run forgets it after a minute. */
 const FOLLOWED_MS = 20_000;
 /** Text of the state of a running run, by its mode. */
@@ -83,23 +76,17 @@ class LivePage {
   #followed = 0;
   /** Parts of the page that are drawn only near the screen. */
   readonly #sight = new Sight(() => this.#ask());
-  #queued = false;
-  /** True while a picture is drawn, which may take several frames. */
-  #isDrawing = false;
-  /** Earliest time of the next picture. */
-  #rested = 0;
+  readonly #painter = new Painter(() => this.#draw());
 
   readonly state = h("strong", { class: "state" }, "connecting");
   readonly clock = h("span", { class: "clock" });
   readonly reasons = h("p", { class: "reasons", hidden: true });
   /** Says that the page shows the past, and how far back. */
   readonly banner = h("p", { class: "banner", role: "status", hidden: true });
-  /** What is left when the run has ended. */
-  readonly ending = h("section", { class: "ending", "aria-label": "The run has ended", hidden: true });
+  readonly ending = new Ending();
   readonly fidelity = h("span", { class: "fidelity", hidden: true });
   readonly picture = svg("svg", { class: "network", "aria-label": "The network" });
-  readonly #flowRows = new LiveRows();
-  readonly flows = this.#flowRows.element;
+  readonly flows = new FlowTable((flow) => this.#openFlow(flow));
   readonly scrub = h("input", {
     type: "range",
     class: "scrub",
@@ -168,10 +155,6 @@ class LivePage {
     root.replaceChildren(this.#frame());
     this.feed.onChange(() => this.#ask());
     this.theme.onChange(() => this.#ask());
-    this.flows.addEventListener("click", (event) => {
-      const name = (event.target as HTMLElement).closest("tr")?.dataset["flow"];
-      if (name !== undefined) this.#openFlow(name);
-    });
     this.queues.body.addEventListener("click", () => this.#openFlow(""));
     window.addEventListener("resize", () => this.#ask());
     document.addEventListener("keydown", (event) => this.#key(event));
@@ -216,7 +199,6 @@ class LivePage {
   }
 
   #frame(): HTMLElement {
-    const head = (...names: string[]): HTMLElement => h("thead", {}, headings(names));
     return h(
       "div",
       // Shown when the first picture is drawn, so that nothing moves under the reader.
@@ -262,28 +244,14 @@ class LivePage {
           this.strips.element,
         ),
         h("div", { class: "beside" }, this.knobs.element, this.inside.element, this.log.element),
-        h(
-          "section",
-          { class: "flows" },
-          h("h2", {}, "Flows"),
-          h(
-            "div",
-            { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" },
-            h(
-              "table",
-              {},
-              head("flow", "offered", "received", "delay p50", "p99", "lost", "cwnd", "rtt"),
-              this.flows,
-            ),
-          ),
-        ),
+        this.flows.element,
         h(
           "p",
           { class: "note" },
           "Keys: ↑ ↓ queue, a click on a flow shows it over time, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
         ),
       ),
-      this.ending,
+      this.ending.element,
     );
   }
 
@@ -364,45 +332,8 @@ class LivePage {
     this.#ask();
   }
 
-  /** Requests a picture: at most thirty a second, and fewer if drawing would use much processor time. */
   #ask(): void {
-    if (this.#queued) return;
-    this.#queued = true;
-    if (!this.#isDrawing) this.#begin();
-  }
-
-  /** Begins the picture that was asked for, when the page has rested. */
-  #begin(): void {
-    window.setTimeout(
-      () =>
-        requestAnimationFrame(() => {
-          this.#queued = false;
-          this.#isDrawing = true;
-          this.#drawOn(this.#draw(), 0);
-        }),
-      Math.max(0, this.#rested - performance.now()),
-    );
-  }
-
-  /**
-   * Draws parts of a picture in this frame, and the others in the next ones: a frame begins no further part once it
-   * has used `PART_MS`. `spent` is the time in milliseconds that the picture has taken before.
-   */
-  #drawOn(parts: Iterator<void>, spent: number): void {
-    const begun = performance.now();
-    const used = (): number => performance.now() - begun;
-    let isDone = true;
-    try {
-      do isDone = parts.next().done === true;
-      while (!isDone && used() < PART_MS);
-    } finally {
-      const all = spent + used();
-      if (isDone) {
-        this.#isDrawing = false;
-        this.#rested = performance.now() + Math.min(500, Math.max(FRAME_MS, REST * all)) - all;
-        if (this.#queued) this.#begin();
-      } else requestAnimationFrame(() => this.#drawOn(parts, all));
-    }
+    this.#painter.ask();
   }
 
   #sample(): Sample | undefined {
@@ -441,7 +372,7 @@ class LivePage {
           : "ok";
     this.expectations.draw(status, sample, paused === null);
     this.#drawBanner(status, behind);
-    this.#drawEnding(status, last);
+    this.ending.draw(status, events, last);
     document.body.classList.toggle("cut", !this.feed.connected && !status.ended);
     const missed = this.feed.missed + (samples.at(-1)?.dropped_samples ?? 0);
     // A router has no planned end.
@@ -486,10 +417,10 @@ class LivePage {
     yield;
     this.queues.draw(sample, ink);
     yield;
-    const flows = this.flows.closest("section") ?? this.flows;
+    const flows = this.flows.element;
     // A router counts packets by queue, and has no flows.
     flows.hidden = status.mode === "route" || status.mode === "kernel";
-    if (this.#sight.isNear(flows)) this.#drawFlows(sample);
+    if (this.#sight.isNear(flows)) this.flows.draw(sample, this.#flow);
     this.log.draw(paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
@@ -530,34 +461,6 @@ class LivePage {
     if (isPast && this.banner.textContent !== text) this.banner.textContent = text;
   }
 
-  /**
-   * Draws the end of the run, once: how long it was, its verdict, and what remains. It stands at the lower edge of the
-   * screen, so that nothing moves when it comes, and in its place at the page's end.
-   */
-  #drawEnding(status: Status, last: number): void {
-    this.ending.hidden = !status.ended;
-    // Written again when the run has been judged, shortly after its end.
-    const key = status.ended ? `${status.verdict?.headline ?? ""} ${status.results ?? ""}` : "";
-    if (!status.ended || (this.ending.dataset["key"] === key && this.ending.childElementCount > 0)) return;
-    this.ending.dataset["key"] = key;
-    const missed = this.feed.events.filter((event) => event.kind === "expect");
-    const verdict = endingVerdict(status);
-    this.ending.replaceChildren(
-      h("h2", {}, `The run has ended at ${Number(last.toFixed(2))} s`),
-      ...(verdict.length > 0 || missed.length === 0
-        ? verdict
-        : [
-            h("p", { class: "bad" }, `Missed: ${missed.map((event) => event.path || event.text).join(", ")}`),
-          ]),
-      h(
-        "p",
-        { class: "note" },
-        h("a", { href: "api/scenario", download: "session.toml" }, "Save the scenario with what was changed"),
-        " to run it again. The picture stays: scrub with [ and ].",
-      ),
-    );
-  }
-
   /** Returns the rate at which a simulation advances, if it differs from its pace. */
   #speed(status: Status, last: number): string {
     if (status.mode !== "sim" || status.ended) return "";
@@ -587,44 +490,6 @@ class LivePage {
     this.choice.choose(port, queue);
     this.#ask();
   }
-
-  #drawFlows(sample: Sample | undefined): void {
-    // Traffic of no flow of the scenario has a row only if there is any.
-    const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
-    this.#flowRows.show(
-      flows
-        .slice(0, 200)
-        .map((flow) => [
-          flow.name,
-          flow.name === this.#flow ? "selected" : "",
-          flow.name,
-          rate(flow.offered_bps),
-          rate(flow.received_bps),
-          time(flow.owd_p50_s),
-          time(flow.owd_p99_s),
-          String(flow.lost_packets),
-          bytes(flow.cwnd_bytes),
-          time(flow.rtt_s),
-        ]),
-      flowRow,
-    );
-  }
-}
-
-/** Returns an empty row of a flow, for its name, its class and its cells. */
-function flowRow(): LiveRow {
-  const button = h("button", { type: "button", class: "quiet" });
-  const cells = Array.from({ length: 7 }, () => h("td"));
-  const element = h("tr", {}, h("th", { scope: "row" }, button), cells);
-  return {
-    element,
-    writes: [
-      attributeOf(element, "data-flow"),
-      attributeOf(element, "class"),
-      textOf(button),
-      ...cells.map(textOf),
-    ],
-  };
 }
 
 /** Shows the running run of the server that served this page. */
