@@ -6,6 +6,7 @@ mod ends;
 mod evidence;
 mod help;
 mod many;
+mod reading;
 mod reference;
 mod router;
 mod run;
@@ -381,10 +382,6 @@ pub(crate) struct Check {
     /// Fails if there are warnings, such as rows of a table that are left out
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Sets a value of the scenario first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: reading::Reading,
 }

@@ -28,10 +28,10 @@ const SLOWLY_CHECKED: usize = 20_000;
 /// runs if one of them is wrong.
 pub(crate) fn plan(file: &Path, arguments: &Variations, most: Option<usize>) -> Result<Planned, Failure> {
     // Also reports a file that is missing, too long or not text.
-    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let source = source(file, &arguments.limits.overrides, base.memory)?;
+    let base = arguments.limits.reading.read(file)?;
+    let source = source(file, &arguments.limits.reading.overrides, base.memory)?;
     let request = Request {
-        settings: arguments.limits.overrides.clone(),
+        settings: arguments.limits.reading.overrides.clone(),
         vary: values::variations(arguments, &base)?,
         seeds: values::seeds(&arguments.seeds)?,
         show: arguments.show.clone(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant as WallInstant;
 
-use lockgate::units::{Bytes, Instant};
+use lockgate::units::Instant;
 use lockgate::{Advance, Files, Options, Override, Runs, Scenario, Seed, Summary, figures};
 use lockgate_measure::report::Ghost;
 use lockgate_scenario::MEMORY;
@@ -19,16 +19,11 @@ pub(crate) const STEPS: u64 = 1000;
 
 /// Reads a scenario file with the settings of the command line. `--memory` limits its files here, and its
 /// runs later.
-pub(crate) fn read_file(
-    file: &Path,
-    overrides: &[String],
-    memory: Option<&str>,
-) -> Result<Scenario, Failure> {
+pub(crate) fn read_file(file: &Path, overrides: &[String], memory: u64) -> Result<Scenario, Failure> {
     if !file.exists() {
         let wrong = format!("cannot read `{}`: there is no such file", file.display());
         return Err(Failure::usage(wrong, scenarios_here()));
     }
-    let memory = memory_limit(memory)?;
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
 
@@ -135,18 +130,6 @@ pub(crate) fn parse_overrides(texts: &[String]) -> Result<Vec<Override>, Failure
     Ok(lockgate::parse_settings(texts)?)
 }
 
-/// Returns the limit of `--memory` in bytes, 2 GiB by default.
-pub(crate) fn memory_limit(given: Option<&str>) -> Result<u64, Failure> {
-    let Some(text) = given else { return Ok(MEMORY) };
-    match text.parse::<Bytes>() {
-        Ok(Bytes(limit)) if limit > 0 => Ok(limit),
-        _ => Err(Failure::usage(
-            format!("`--memory {text}` is not an amount of memory"),
-            "write it with its unit, such as `--memory 8GiB`",
-        )),
-    }
-}
-
 /// Simulates `scenario` once for each seed, on `threads` or all processors, with a progress bar unless
 /// `quiet`.
 pub(crate) fn simulate(
@@ -250,12 +233,5 @@ mod tests {
     fn progress_says_of_how_many() {
         assert_eq!(simulated_so_far(3.21, 20.0, 0.25), "3.2 of 20.0 s simulated, 13 times real time");
         assert_eq!(simulated_so_far(0.4, 120.0, 1.0), "0 of 120 s simulated, 0.4 times real time");
-    }
-
-    #[test]
-    fn limits_of_memory_are_read_with_their_unit() {
-        assert_eq!(memory_limit(Some("8GiB")).expect("an amount"), 8 << 30);
-        assert!(memory_limit(Some("8")).is_err() && memory_limit(Some("0B")).is_err());
-        assert_eq!(memory_limit(None).expect("the default"), MEMORY);
     }
 }

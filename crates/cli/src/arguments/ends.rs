@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::address::{IDENTIFY, identify_address, traffic_address};
+use super::reading::SeededReading;
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -87,15 +88,8 @@ pub(crate) struct Identify {
     /// Highest rate to send at
     #[arg(long, value_name = "RATE", default_value = "100mbit")]
     pub(crate) most: String,
-    /// Seed of all random draws of the simulated line
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) seed: u64,
-    /// Sets a value of the scenario; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Memory limit of the scenario and its run, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) seeded: SeededReading,
     /// Shows each round with its reason, and the best candidates
     #[arg(long, conflicts_with = "json")]
     pub(crate) explain: bool,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Output;
+use super::reading::MemoryLimit;
 
 #[derive(Debug, Args)]
 pub(crate) struct Reproduce {
@@ -31,9 +32,8 @@ pub(crate) struct Reproduce {
     /// Speeds up live runs of datagrams by this factor: rates up, times down [default: each paper's own]
     #[arg(long, value_name = "N", requires = "live")]
     pub(crate) scale: Option<lockgate_scenario::Scale>,
-    /// Limit on the memory of the runs that the paper asks for, and of each run [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) limit: MemoryLimit,
     #[command(flatten)]
     pub(crate) output: Output,
 }

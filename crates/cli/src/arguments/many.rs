@@ -6,18 +6,16 @@ use clap::Args;
 use lockgate_experiment::MOST_TASKS;
 use lockgate_measure::comparison::Practical;
 
+use super::reading::{MemoryLimit, Reading};
+
 /// Settings and limits of runs that are made at the same time.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunLimits {
-    /// Sets a value of all runs first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Number of runs at the same time [default: one a processor]
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(crate) jobs: Option<usize>,
-    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
 }
 
 /// Parses a number of threads.
@@ -131,9 +129,8 @@ pub(crate) struct Limits {
     /// Number of runs at the same time [default: one a processor]
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(crate) jobs: Option<usize>,
-    /// Memory limit of the runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) limit: MemoryLimit,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::reading::SeededReading;
 use super::{Output, many};
 
 #[derive(Debug, Args)]
@@ -11,9 +12,8 @@ use super::{Output, many};
 pub(crate) struct Run {
     /// Scenario file; if left out, the scenarios found here are listed
     pub(crate) file: Option<PathBuf>,
-    /// Seed of all random draws
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) seeded: SeededReading,
     /// Number of runs, with seeds from --seed on; results carry 95 % confidence intervals, and expectations
     /// are judged by all runs
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
@@ -21,9 +21,6 @@ pub(crate) struct Run {
     /// Number of runs at the same time [default: one a processor]
     #[arg(long, short, value_name = "N", value_parser = many::threads)]
     pub(crate) jobs: Option<usize>,
-    /// Sets a value of the scenario; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
     /// Length of the run, such as 30s
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -66,9 +63,6 @@ pub(crate) struct Run {
     /// finds, are left out, too
     #[arg(long)]
     pub(crate) no_ghost: bool,
-    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -92,15 +86,8 @@ pub(crate) struct Step {
     /// Number of steps: the first ones, or with --until the last ones
     #[arg(long, default_value_t = 20, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) count: u16,
-    /// Seed of all random draws
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) seed: u64,
-    /// Sets a value of the scenario; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Memory limit of the scenario and its run, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) seeded: SeededReading,
     /// Prints the steps as JSON: quantities with unit, number and text
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::address::{WEB, web_address};
+use super::reading::SeededReading;
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option of the command line")]
@@ -33,12 +34,8 @@ pub(crate) struct Watch {
     /// Refuses all changes over HTTP
     #[arg(long, requires = "web")]
     pub(crate) read_only: bool,
-    /// Seed of all random draws
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    pub(crate) seed: u64,
-    /// Sets a value of the scenario first; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
+    #[command(flatten)]
+    pub(crate) seeded: SeededReading,
     /// Length of the run, such as 1h
     #[arg(long, value_name = "TIME")]
     pub(crate) duration: Option<String>,
@@ -47,9 +44,6 @@ pub(crate) struct Watch {
     /// values before and after each change are told
     #[arg(long)]
     pub(crate) no_ghost: bool,
-    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
     /// Writes the results to this directory at the end of the run, as `lockgate run` does
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,

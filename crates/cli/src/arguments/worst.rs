@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::reading::Reading;
+
 #[derive(Debug, Args)]
 pub(crate) struct Prove {
     /// Scenario file; if left out, the scenarios found here are listed
@@ -11,12 +13,8 @@ pub(crate) struct Prove {
     /// Flow whose derivation is shown; may be repeated [default: all, if they are few]
     #[arg(long = "flow", value_name = "NAME")]
     pub(crate) flows: Vec<String>,
-    /// Sets a value of the scenario; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Memory limit of the scenario, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Prints the bounds and derivations as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -47,10 +45,6 @@ pub(crate) struct Attack {
     /// Number of threads [default: one per processor]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
-    /// Sets a value of the scenario; may be repeated
-    #[arg(long = "set", value_name = "PATH=VALUE")]
-    pub(crate) overrides: Vec<String>,
-    /// Memory limit of the scenario and its runs, such as 8GiB [default: 2GiB]
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) memory: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }

@@ -16,7 +16,7 @@ const FOUND: &str = "attack.toml";
 
 pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
-    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let scenario = arguments.reading.read(file)?;
     let that = target(arguments, &scenario)?;
     let (runs, time) = budget(&arguments.budget)?;
     let begun = Instant::now();
@@ -67,7 +67,7 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
         begun.elapsed().as_secs_f64()
     ));
     if let Some(directory) = &arguments.out {
-        let path = write(directory, file, &arguments.overrides, &found)?;
+        let path = write(directory, file, &arguments.reading.overrides, &found)?;
         terminal::sentence(&format!("found traffic: {}", path.display()));
     }
     Ok(Exit::Ok)

@@ -25,10 +25,10 @@ pub(crate) fn check(arguments: &Check) -> Exit {
             }
             continue;
         }
-        let read = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref());
+        let read = arguments.reading.read(file);
         let reckoned = read.and_then(|scenario| {
             let needed = memory::estimate(&scenario, 1);
-            plans::check(file, &arguments.overrides, &scenario)?;
+            plans::check(file, &arguments.reading.overrides, &scenario)?;
             doubt(&scenario.warnings, &mut exit);
             Ok((needed?, scenario))
         });
@@ -58,12 +58,12 @@ pub(crate) fn check(arguments: &Check) -> Exit {
 /// host.
 fn check_policy(file: &Path, arguments: &Check) -> Result<Vec<Problem>, Failure> {
     let (origin, text) = route::read(file)?;
-    let settings = runs::parse_overrides(&arguments.overrides)?;
+    let settings = runs::parse_overrides(&arguments.reading.overrides)?;
     let policy = lockgate_scenario::policy_text::read_with(&text, &origin, &settings)
         .map_err(|problems| Failure::Scenario(Box::new(problems)))?;
     if !settings.is_empty() {
         // Settings of the laboratory around it, as for a run.
-        runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+        arguments.reading.read(file)?;
     }
     let queues = policy.ports.iter().map(|port| port.tree.queues().len()).sum();
     let counts = [(policy.interfaces.len(), "interface"), (policy.ports.len(), "port"), (queues, "queue")];

@@ -34,7 +34,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<Exit, Failure> {
         .as_deref()
         .map(|file| OutputFile::start(file, Form::Comparison, "--json"))
         .transpose()?;
-    let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
+    let limit = arguments.variations.limits.reading.limit.bytes()?;
     let runs = variants.len() * planned.plan.seeds.len();
     check_memory(planned.memory, arguments.variations.limits.jobs, runs, limit)?;
     let curves = out.is_some().then(|| Curves::new(&planned, variants.len()));

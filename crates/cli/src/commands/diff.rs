@@ -82,7 +82,7 @@ impl Input {
         }
         let reading = lockgate_tc::read(&text, &arguments.definitions()?, "eth0");
         if lockgate_scenario::is_scenario(&text) || reading.commands.0.is_empty() {
-            let scenario = runs::read_file(file, &[], arguments.limits.memory.as_deref())?;
+            let scenario = runs::read_file(file, &[], arguments.limits.limit.bytes()?)?;
             let side = Side::of_scenario(name, &scenario);
             return Ok(Self { side, form: Form::Scenario(file.to_path_buf()) });
         }
@@ -151,7 +151,7 @@ fn count(diff: &mut Diff, file: &Path) -> Result<Touched, Failure> {
 
 /// Returns the runs of both sides; `None` if they have no metric in common.
 fn trial(old: &Input, new: &Input, arguments: &Arguments) -> Result<Option<Trial>, Failure> {
-    let memory = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    let memory = arguments.limits.limit.bytes()?;
     let seeds = plans::seeds(&arguments.seeds)?;
     let read = |source: Source, settings: Vec<String>| -> Result<TrialSource, lockgate::Error> {
         let scenario = source.read(&settings)?;
@@ -191,7 +191,7 @@ fn with_ports(text: &str, ports: &str) -> Option<String> {
 /// Makes the runs, in the order of the tasks. Returns `None` if it was interrupted.
 fn make(trial: &Trial, arguments: &Arguments) -> Result<Option<Vec<Row>>, Failure> {
     let tasks = trial.tasks();
-    let limit = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    let limit = arguments.limits.limit.bytes()?;
     check_memory(trial.memory(), arguments.limits.jobs, tasks.len(), limit)?;
     interrupt::listen();
     let bar = plans::progress(tasks.len(), arguments.quiet);

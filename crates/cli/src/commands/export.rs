@@ -1,6 +1,7 @@
 //! `lockgate export`: parts of a scenario for other uses.
 
 use lockgate::files::Beside;
+use lockgate_scenario::MEMORY;
 use lockgate_scenario::policy_text::{Exported, exported};
 
 use super::new::create;
@@ -10,7 +11,7 @@ use crate::output::{self, say};
 use crate::runs;
 
 pub(crate) fn policy(arguments: &ExportPolicy) -> Result<Exit, Failure> {
-    let scenario = runs::read_file(&arguments.file, &arguments.overrides, None)?;
+    let scenario = runs::read_file(&arguments.file, &arguments.overrides, MEMORY)?;
     let ports = Exported {
         port: &arguments.port,
         arriving: arguments.arriving.as_deref(),

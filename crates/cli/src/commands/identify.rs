@@ -177,15 +177,14 @@ fn replayed(file: &Path, take: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
 
 /// Probes the network of a scenario, between the ends of its first flow or those that were named.
 fn in_file(arguments: &Identify, file: &Path) -> Result<Probed, Failure> {
-    let memory = arguments.memory.as_deref();
-    let plain = runs::read_file(file, &arguments.overrides, memory)?;
+    let reading = &arguments.seeded.reading;
+    let plain = reading.read(file)?;
     let (from, to) = ends(arguments, &plain)?;
-    let mut settings = arguments.overrides.clone();
-    settings.extend(in_scenario::settings(&from, &to));
-    let scenario = runs::read_file(file, &settings, memory)?;
+    let scenario = reading.with(in_scenario::settings(&from, &to)).read(file)?;
     let limits = limits(arguments)?;
     let fault = |error: lockgate_identify::ScenarioError| Failure::run(error, "please report this");
-    let mut prober = InScenario::new(scenario, &to, Seed(arguments.seed), arguments.alone).map_err(fault)?;
+    let mut prober =
+        InScenario::new(scenario, &to, Seed(arguments.seeded.seed), arguments.alone).map_err(fault)?;
     let identified = identify(&mut prober, &limits).map_err(fault)?;
     let what = format!("from {from} to {to}");
     Ok(Probed { what, line: None, limits, objection: None, identified })

@@ -23,9 +23,7 @@ pub(super) fn largest(arguments: &Tune, path: &str, condition: &str) -> Result<E
     let made = search.make(&options, |search, number| {
         bar.set_message(format!("{path} = {number}, after {} other numbers", search.tried().len()));
         let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
-        let mut settings = arguments.limits.overrides.clone();
-        settings.push(format!("{path}={number}"));
-        runs::read_file(file, &settings, arguments.limits.memory.as_deref())
+        arguments.limits.reading.with([format!("{path}={number}")]).read(file)
     });
     bar.finish_and_clear();
     if !made? {

@@ -12,7 +12,7 @@ const MOST_SHOWN: usize = 8;
 
 pub(crate) fn prove(arguments: &Prove) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
-    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
+    let scenario = arguments.reading.read(file)?;
     terminal::warnings(&scenario.warnings);
     if let Some(why) = proof::too_large(&scenario) {
         return Err(Failure::usage(

@@ -52,9 +52,9 @@ const ALL: &str = "all";
 /// True if no option says how to run: a list of the papers is wanted. A script that wants runs must not take
 /// the list for them.
 fn is_bare(arguments: &Reproduce) -> bool {
-    let Reproduce { with, quick, live, memory, output, .. } = arguments;
+    let Reproduce { with, quick, live, limit, output, .. } = arguments;
     let has_output = output.json || output.quiet || output.out.is_some();
-    !(*quick || *live || has_output || memory.is_some() || !with.is_empty())
+    !(*quick || *live || has_output || limit.memory.is_some() || !with.is_empty())
 }
 
 fn no_paper() -> Failure {
@@ -175,7 +175,7 @@ fn one(folder: &Folder, out: ResultsDirectory, arguments: &Reproduce) -> Result<
         with: &arguments.with,
         live: arguments.live.then_some(LiveRequest { runner: &packets, scale: arguments.scale }),
     };
-    let memory = crate::runs::memory_limit(arguments.memory.as_deref())?;
+    let memory = arguments.limit.bytes()?;
     let reproduction = run(folder, &PaperRunner::new(folder, quiet, memory), &request)?;
     if reproduction.interrupted {
         return Ok(reproduction);

@@ -24,16 +24,17 @@ use crate::{interrupt, runs, terminal};
 const SAID_BYTES: u64 = 512 << 20;
 
 pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
-    let mut overrides = arguments.overrides.clone();
-    overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
+    let duration = arguments.duration.iter().map(|duration| format!("duration={duration}"));
+    let reading = arguments.seeded.reading.with(duration);
+    let overrides = &reading.overrides;
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
     let seeds = seeds(arguments)?;
-    let mut scenario = runs::read_file(file, &overrides, arguments.memory.as_deref())?;
+    let mut scenario = reading.read(file)?;
     scenario.record.packets |= arguments.packets;
     scenario.record.capture |= arguments.capture;
     if !arguments.output.quiet {
         terminal::warnings(&scenario.warnings);
-        runs::tell_line(file, &scenario, &overrides);
+        runs::tell_line(file, &scenario, overrides);
     }
     let looked_for = flows(&arguments.worst, &scenario)?;
     let needed = memory::estimate(&scenario, usize::from(arguments.repeat))?;
@@ -75,7 +76,7 @@ pub(crate) fn run(arguments: &Run) -> Result<Exit, Failure> {
         let picture = card(&scenario.title, &summary, first, &results::command_line());
         file.write(picture).map_err(|error| Failure::saved_file(&error, "--card"))?;
     }
-    let worst = worst_packets(arguments, &scenario, &overrides, &looked_for, (&runs, &summary))?;
+    let worst = worst_packets(arguments, &scenario, overrides, &looked_for, (&runs, &summary))?;
     let written =
         RunResults { ghosts, worst: worst.clone(), ..RunResults::new(&scenario, &seeds, &runs, &summary) };
     let directory = results::write(results, written)?;
@@ -165,7 +166,8 @@ fn worst_packets(
     let set = overrides.iter().map(|setting| format!("--set {}", shell::word(setting)));
     let command = file.chain(set).collect::<Vec<_>>().join(" ");
     let stop = &interrupt::is_requested;
-    let found = lockgate::worst_packets(scenario, Seed(arguments.seed), first, &names, &command, stop)?;
+    let found =
+        lockgate::worst_packets(scenario, Seed(arguments.seeded.seed), first, &names, &command, stop)?;
     for name in looked_for.iter().filter(|name| !found.iter().any(|packet| packet.flow == **name)) {
         tell!(
             "flow `{name}` has no worst packet: it received nothing after the warm-up, or is recorded briefly"
@@ -187,10 +189,10 @@ fn card_file(path: &Path) -> Result<SavedFile, Failure> {
 
 /// Returns the seeds: successive ones from `--seed` on.
 fn seeds(arguments: &Run) -> Result<Vec<Seed>, Failure> {
-    let seeds = (0..u64::from(arguments.repeat)).map(|run| arguments.seed.checked_add(run).map(Seed));
+    let seeds = (0..u64::from(arguments.repeat)).map(|run| arguments.seeded.seed.checked_add(run).map(Seed));
     seeds.collect::<Option<_>>().ok_or_else(|| {
         Failure::usage(
-            format!("there are no {} seeds from {} on", arguments.repeat, arguments.seed),
+            format!("there are no {} seeds from {} on", arguments.repeat, arguments.seeded.seed),
             format!("the largest is {}: begin with a smaller `--seed`", u64::MAX),
         )
     })

@@ -14,8 +14,8 @@ use crate::{runs, terminal};
 
 pub(crate) fn step(arguments: &Step) -> Result<Exit, Failure> {
     let file = arguments.file.as_deref().ok_or_else(runs::no_file)?;
-    let scenario = runs::read_file(file, &arguments.overrides, arguments.memory.as_deref())?;
-    let seed = Seed(arguments.seed);
+    let scenario = arguments.seeded.reading.read(file)?;
+    let seed = Seed(arguments.seeded.seed);
     let until = until(arguments)?;
     let from = Instant::ZERO + time("--from", arguments.from.as_deref().unwrap_or("0s"))?;
     if from >= scenario.end() {
@@ -30,14 +30,14 @@ pub(crate) fn step(arguments: &Step) -> Result<Exit, Failure> {
     let found = step::steps(&scenario, seed, selection)?;
     if arguments.json {
         let steps: Vec<_> = found.steps.iter().map(step::document).collect();
-        let document = json!({ "port": scenario.ports[port].name, "seed": arguments.seed, "reached": found.is_reached, "steps": steps });
+        let document = json!({ "port": scenario.ports[port].name, "seed": arguments.seeded.seed, "reached": found.is_reached, "steps": steps });
         crate::results::print_json(&document)?;
     } else {
         terminal::show(|lines| {
             lines.line(&format!(
                 "port {}, seed {}",
                 terminal::visible(&scenario.ports[port].name),
-                arguments.seed
+                arguments.seeded.seed
             ));
             found.steps.iter().for_each(|step| text::step(step, lines));
         });

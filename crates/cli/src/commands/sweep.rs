@@ -73,13 +73,11 @@ fn open(arguments: &arguments::Sweep, addresses: &OpenStorage<'_>) -> Result<Swe
     let sweep = match (&arguments.file, opens) {
         (Some(file), false) => {
             let planned = plans::plan(file, &arguments.variations, None)?;
-            let limit = runs::memory_limit(arguments.variations.limits.memory.as_deref())?;
+            let limit = arguments.variations.limits.reading.limit.bytes()?;
             check_memory(planned.memory, arguments.variations.limits.jobs, usize::MAX, limit)?;
             Sweep::create(storage()?, planned, &file.display().to_string())?
         }
-        (None, true) => {
-            Sweep::open(storage()?, runs::memory_limit(arguments.variations.limits.memory.as_deref())?)?
-        }
+        (None, true) => Sweep::open(storage()?, arguments.variations.limits.reading.limit.bytes()?)?,
         (None, false) => return Err(runs::no_file()),
         (Some(_), true) => {
             return Err(Failure::usage(

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use lockgate_engine::units::Rate;
-use lockgate_scenario::{PortModel, Scenario};
+use lockgate_scenario::{MEMORY, PortModel, Scenario};
 use lockgate_tc::export::{Device, Exported};
 use lockgate_tc::lint::{self, Finding, Machine, Severity};
 use lockgate_tc::{Options, Problems, Request, Version, convert, read};
@@ -121,7 +121,7 @@ fn import(arguments: &TcImport) -> Result<Exit, Failure> {
 }
 
 fn export(arguments: &TcExport) -> Result<Exit, Failure> {
-    let scenario = runs::read_file(&arguments.file, &arguments.overrides, None)?;
+    let scenario = runs::read_file(&arguments.file, &arguments.overrides, MEMORY)?;
     let port = port_of(&scenario, arguments.port.as_deref())?;
     let text = lockgate::files::text(&arguments.file).unwrap_or_default();
     let marks = lockgate_tc::export::marks(&text, &port.name);

@@ -259,14 +259,14 @@ fn settings(file: &Path, arguments: &Test) -> Result<Vec<String>, Failure> {
         Some(policy) => runs::policy_settings(file, policy)?,
         None => Vec::new(),
     };
-    settings.extend_from_slice(&arguments.limits.overrides);
+    settings.extend_from_slice(&arguments.limits.reading.overrides);
     Ok(settings)
 }
 
 /// Runs a file with every seed and judges its expectations.
 fn summary(file: &Path, arguments: &Test, seeds: &[Seed]) -> Result<Summary, Failure> {
     let settings = settings(file, arguments)?;
-    let scenario = runs::read_file(file, &settings, arguments.limits.memory.as_deref())?;
+    let scenario = runs::read_file(file, &settings, arguments.limits.reading.limit.bytes()?)?;
     if !arguments.json {
         runs::tell_line(file, &scenario, &settings);
     }

@@ -31,7 +31,7 @@ pub(crate) fn tune(arguments: &Tune) -> Result<Exit, Failure> {
         arguments.json.as_deref().map(|file| OutputFile::start(file, Form::Search, "--json")).transpose()?;
     let out = arguments.out.as_deref();
     let out = out.map(|out| ResultsDirectory::start(Some(out), &tuning.base.title)).transpose()?;
-    let limit = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    let limit = arguments.limits.reading.limit.bytes()?;
     check_memory(tuning.memory, arguments.limits.jobs, arguments.runs, limit)?;
     interrupt::listen();
     let Some(tuned) = make(&tuning, arguments)? else { return Ok(Exit::Interrupted) };
@@ -153,8 +153,8 @@ impl Policies<'_> {
 /// Checks the search of `arguments`.
 fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
     let (seeds, unseen) = (plans::seeds(&arguments.seeds)?, plans::seeds(&arguments.validate)?);
-    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
-    let source = plans::source(file, &arguments.limits.overrides, base.memory)?;
+    let base = arguments.limits.reading.read(file)?;
+    let source = plans::source(file, &arguments.limits.reading.overrides, base.memory)?;
     let read = |text: &String| {
         let wrong = |error: VaryError| Failure::usage(format!("`--vary {text}`: {error}"), error.help());
         Vary::parse_space(text).map_err(wrong)
@@ -162,11 +162,12 @@ fn tuning(file: &Path, arguments: &Tune) -> Result<Tuning, Failure> {
     let vary = arguments.vary.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     if !arguments.quiet {
         let varied = vary.iter().flat_map(|vary| &vary.paths).map(|path| format!("{path}=0"));
-        let settings: Vec<String> = arguments.limits.overrides.iter().cloned().chain(varied).collect();
+        let settings: Vec<String> =
+            arguments.limits.reading.overrides.iter().cloned().chain(varied).collect();
         runs::tell_line(file, &base, &settings);
     }
     let request = TuneRequest {
-        settings: arguments.limits.overrides.clone(),
+        settings: arguments.limits.reading.overrides.clone(),
         vary,
         goals: arguments.goals.clone(),
         constraints: arguments.constraints.clone(),

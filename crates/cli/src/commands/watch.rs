@@ -29,9 +29,9 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
         let help = "--pace is 0 for as fast as can be, else from 0.001 to 1000000";
         return Err(Failure::usage(format!("a pace of {} cannot be kept", arguments.pace), help));
     }
-    let mut overrides = arguments.overrides.clone();
-    overrides.extend(arguments.duration.iter().map(|duration| format!("duration={duration}")));
-    let scenario = runs::read_file(&arguments.file, &overrides, arguments.memory.as_deref())?;
+    let duration = arguments.duration.iter().map(|duration| format!("duration={duration}"));
+    let reading = arguments.seeded.reading.with(duration);
+    let scenario = reading.read(&arguments.file)?;
     lockgate::memory::estimate(&scenario, 1)?;
     terminal::warnings(&scenario.warnings);
     if arguments.live {
@@ -49,7 +49,7 @@ pub(crate) fn watch(arguments: &Watch) -> Result<Exit, Failure> {
     let messages_sender = messages.0.clone();
     let outputs = WatchOutputs {
         scenario: &scenario,
-        seed: arguments.seed,
+        seed: arguments.seeded.seed,
         ghost: !arguments.no_ghost,
         results,
         save,
@@ -193,7 +193,7 @@ fn simulated(
     messages: Messages,
 ) -> Result<WrittenOutput, Failure> {
     let (scenario, hub) = (outputs.scenario, &outputs.hub.clone());
-    let seed = arguments.seed;
+    let seed = arguments.seeded.seed;
     let start = Start { mode: "sim", seed, pace: arguments.pace, every };
     let mut session = SimulatedSession::new(scenario, start, channels, interrupt::flag());
     let frames = hub.subscribe();
@@ -226,7 +226,7 @@ fn live(
     let (scenario, hub) = (outputs.scenario, &outputs.hub.clone());
     let halt = Arc::new(AtomicBool::new(false));
     let (driver_end, observer_end) = control_channel(every);
-    let seed = arguments.seed;
+    let seed = arguments.seeded.seed;
     let start = Start { mode: "live", seed, pace: 1.0, every };
     let session = LiveSession::new(scenario, start, channels, observer_end, halt.clone());
     let frames = hub.subscribe();

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use lockgate::Scenario;
 use lockgate::shell::{quoted, word};
+use lockgate_scenario::MEMORY;
 use lockgate_tc::export::{Device, export, marks};
 
 use crate::runs;
@@ -24,7 +25,7 @@ fn is_of(setting: &str, port: &str) -> bool {
 /// variants do not differ in the queues of one port. `varied` are the settings of the variant, `settings` all
 /// of the run.
 pub(crate) fn offer(file: &Path, varied: &[String], settings: &[String]) -> Option<String> {
-    let scenario: Scenario = runs::read_file(file, settings, None).ok()?;
+    let scenario: Scenario = runs::read_file(file, settings, MEMORY).ok()?;
     let touched: BTreeSet<usize> = (0..scenario.ports.len())
         .filter(|index| varied.iter().any(|setting| is_of(setting, &scenario.ports[*index].name)))
         .collect();

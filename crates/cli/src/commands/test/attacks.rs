@@ -27,7 +27,7 @@ pub(super) fn of(
 ) -> Result<Vec<Attacked>, Failure> {
     let (runs, time) = budget(text)?;
     let settings = settings(file, arguments)?;
-    let scenario = runs::read_file(file, &settings, arguments.limits.memory.as_deref())?;
+    let scenario = runs::read_file(file, &settings, arguments.limits.reading.limit.bytes()?)?;
     let all = || scenario.expects.iter().zip(outcomes);
     let held = all().filter(|(_, outcome)| outcome.holds).count().max(1);
     let time = time.map(|time| time / u32::try_from(held).unwrap_or(u32::MAX));

@@ -11,7 +11,7 @@ use crate::arguments::{Test, Variations};
 use crate::commands::compare::{MOST_VARIANTS, make};
 use crate::exit::{Exit, Failure};
 use crate::output::say;
-use crate::{interrupt, plans, runs, terminal};
+use crate::{interrupt, plans, terminal};
 
 /// Expectations of the variants with one value: how many hold, and of how many.
 struct Held {
@@ -63,7 +63,7 @@ pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
 /// without this variation, without expectations, or if it was interrupted.
 fn judged(arguments: &Test, file: &Path, name: &str) -> Result<Option<Vec<Held>>, Failure> {
     let variations = Variations::of_file(&arguments.seeds, &arguments.limits);
-    let base = runs::read_file(file, &arguments.limits.overrides, arguments.limits.memory.as_deref())?;
+    let base = arguments.limits.reading.read(file)?;
     if base.expects.is_empty() {
         return Ok(None);
     }
@@ -71,7 +71,7 @@ fn judged(arguments: &Test, file: &Path, name: &str) -> Result<Option<Vec<Held>>
     let planned = plans::plan(file, &variations, Some(MOST_VARIANTS))?;
     let variants = planned.plan.variants()?;
     let count = variants.len() * planned.plan.seeds.len();
-    let limit = runs::memory_limit(arguments.limits.memory.as_deref())?;
+    let limit = arguments.limits.reading.limit.bytes()?;
     plans::check_memory(planned.memory, arguments.limits.jobs, count, limit)?;
     let Some(made) = make(&planned, &variations, None)? else { return Ok(None) };
     let rows: Vec<Row> = made.into_iter().map(|(row, _): RunValues| row).collect();
