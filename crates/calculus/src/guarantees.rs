@@ -18,12 +18,12 @@
 //! `htb` forgives a debt of more than a minute at the rate: a class whose packet is one gets more than its
 //! rate, so that `R t` would not hold.
 
-use crate::analysis::Leaf;
 use crate::arrival::Arrival;
 use crate::disciplines::{Offer, Station, Visitor};
 use crate::exact::{Exact, ratio, to_f64, zero};
 use crate::network::{Bucket, Kind, TokenClass, TwoRates};
 use crate::service::Service;
+use crate::station::Leaf;
 use crate::theorem::Theorem;
 
 /// Longest debt of a class in seconds, which is not forgiven.

@@ -36,11 +36,13 @@ mod network;
 mod order;
 mod others;
 mod service;
+mod station;
 mod theorem;
 
-pub use analysis::{Bounds, Derivation, FlowBound, QueueBound, Step, analyse};
+pub use analysis::{Bounds, Derivation, FlowBound, Step, analyse};
 pub use arrival::{Arrival, Line};
 pub use exact::{Exact, ceil_picos, ratio, seconds, to_f64};
 pub use network::{Bucket, FairLaw, Flow, Hop, Kind, Network, Node, Server, TokenClass, TwoRates};
 pub use service::{Piece, Service};
+pub use station::QueueBound;
 pub use theorem::Theorem;
