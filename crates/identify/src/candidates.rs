@@ -178,6 +178,19 @@ pub struct Candidate {
     pub queues: fn(&Setting) -> String,
 }
 
+impl Candidate {
+    /// Queue for all traffic that shapes nothing and draws nothing, to start from.
+    const DEFAULT: Self = Self {
+        name: "",
+        sentence: "",
+        unknown: &[],
+        has_bucket: false,
+        is_fair: false,
+        draws: false,
+        queues: |_| String::new(),
+    };
+}
+
 macro_rules! candidates {
     ($($module:ident),* $(,)?) => {
         $(mod $module;)*

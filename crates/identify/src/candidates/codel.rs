@@ -6,10 +6,8 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "codel",
     sentence: "one queue with CoDel: drops at the head ever faster while the delay stays above a target",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Interval],
-    has_bucket: false,
-    is_fair: false,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

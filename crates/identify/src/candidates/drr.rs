@@ -6,10 +6,8 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "drr",
     sentence: "a queue for each class of service, served in turn",
     unknown: &[Unknown::Wait, Unknown::Unit],
-    has_bucket: false,
-    is_fair: false,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

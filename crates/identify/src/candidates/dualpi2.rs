@@ -6,10 +6,9 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "dualpi2",
     sentence: "DualPI2: a second queue for L4S traffic, which is marked early; PI2 for the rest",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit],
-    has_bucket: false,
-    is_fair: false,
     draws: true,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

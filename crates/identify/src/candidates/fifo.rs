@@ -6,10 +6,8 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fifo",
     sentence: "one queue for all, which drops the packet that arrives when it is full",
     unknown: &[Unknown::Wait, Unknown::Unit],
-    has_bucket: false,
-    is_fair: false,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

@@ -6,10 +6,9 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fq_codel",
     sentence: "a queue for each flow, each with CoDel",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Interval],
-    has_bucket: false,
     is_fair: true,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

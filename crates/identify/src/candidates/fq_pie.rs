@@ -6,10 +6,10 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fq_pie",
     sentence: "a queue for each flow, each with PIE",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Flavour],
-    has_bucket: false,
     is_fair: true,
     draws: true,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

@@ -6,10 +6,9 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "pie",
     sentence: "one queue with PIE: random drops that hold the delay at a target",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Flavour],
-    has_bucket: false,
-    is_fair: false,
     draws: true,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

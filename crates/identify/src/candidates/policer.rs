@@ -7,9 +7,8 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     sentence: "a token bucket without a queue: what exceeds the burst is dropped at once",
     unknown: &[Unknown::Bucket],
     has_bucket: true,
-    is_fair: false,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

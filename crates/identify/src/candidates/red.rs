@@ -6,10 +6,9 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "red",
     sentence: "one queue with random early detection: random drops that grow with the average backlog",
     unknown: &[Unknown::Threshold, Unknown::Probability, Unknown::Low],
-    has_bucket: false,
-    is_fair: false,
     draws: true,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

@@ -6,10 +6,9 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "sfq",
     sentence: "a queue for each flow, served in turn; the longest one drops",
     unknown: &[Unknown::Wait],
-    has_bucket: false,
     is_fair: true,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {

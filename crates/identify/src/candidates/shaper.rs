@@ -7,9 +7,8 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     sentence: "a token bucket that lets a burst pass at once and queues the rest in one queue",
     unknown: &[Unknown::Bucket, Unknown::Wait, Unknown::Unit],
     has_bucket: true,
-    is_fair: false,
-    draws: false,
     queues,
+    ..Candidate::DEFAULT
 };
 
 fn queues(setting: &Setting) -> String {
