@@ -50,79 +50,79 @@ fn kind(dice: &mut Dice) -> (Kind, String) {
     }
 }
 
+/// Returns a random server, and writes its line.
+fn server(dice: &mut Dice, index: usize, text: &mut String) -> Server {
+    let (kind, line) = kind(dice);
+    let (rate, delay) = (10_000_000 + 1_000_000 * dice.below(20), dice.below(4));
+    writeln!(text, "server {rate} {delay}/1000 {line}").expect("a string");
+    let mut nodes = vec![Node { name: "root".to_owned(), parent: None, kind }];
+    if nodes[0].kind != Kind::Fifo {
+        nodes.extend((0..CHILDREN).map(|_| Node { name: "q".to_owned(), parent: Some(0), kind: Kind::Fifo }));
+    }
+    let (rate, propagation) = (ratio(rate, 1), ratio(delay, 1000));
+    let rounding = ratio(0, 1);
+    Server {
+        name: format!("s{index}"),
+        rate,
+        propagation,
+        rounding,
+        slack: ratio(0, 1),
+        ring: 1,
+        nodes,
+        even: true,
+    }
+}
+
+/// Returns a random flow over some of the servers, and writes its line.
+fn flow(dice: &mut Dice, index: u64, servers: &[Server], text: &mut String) -> Flow {
+    let length = 800 * (1 + dice.below(15));
+    let burst = length * (1 + dice.below(4));
+    let rate = 100_000 + 20_000 * dice.below(60);
+    write!(text, "flow {length} {burst}:{rate}").expect("a string");
+    let mut lines = vec![Line { burst: ratio(burst, 1), rate: ratio(rate, 1) }];
+    if dice.below(2) == 0 {
+        let peak = rate * 4;
+        write!(text, ",{length}:{peak}").expect("a string");
+        lines.push(Line { burst: ratio(length, 1), rate: ratio(peak, 1) });
+    }
+    let first = dice.below(servers.len() as u64) as usize;
+    let mut hops = Vec::new();
+    for (server, at) in servers.iter().enumerate().skip(first) {
+        if server > first && dice.below(4) == 0 {
+            continue;
+        }
+        let child = dice.below(CHILDREN as u64) as usize;
+        let is_leaf = at.nodes.len() == 1;
+        let child = if is_leaf { 0 } else { child };
+        write!(text, " {server}/{child}").expect("a string");
+        let node = if is_leaf { 0 } else { child + 1 };
+        let (one, length) = (ratio(1, 1), ratio(length, 1));
+        hops.push(Hop {
+            server,
+            node,
+            factor: one.clone(),
+            from_before: one,
+            shortest: length.clone(),
+            longest: length,
+            quickest: None,
+        });
+    }
+    text.push('\n');
+    let length = ratio(length, 1);
+    let arrival = Ok(Arrival::new(lines).expect("a line"));
+    Flow { name: format!("f{index}"), arrival, shortest: length.clone(), longest: length, hops }
+}
+
 /// Returns a random network with its text.
 fn network(seed: u64) -> (Network, String) {
     let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let (mut network, mut text) = (Network::default(), String::new());
     let servers = 1 + dice.below(5) as usize;
     for index in 0..servers {
-        let (kind, line) = kind(&mut dice);
-        let (rate, delay) = (10_000_000 + 1_000_000 * dice.below(20), dice.below(4));
-        writeln!(text, "server {rate} {delay}/1000 {line}").expect("a string");
-        let mut nodes = vec![Node { name: "root".to_owned(), parent: None, kind }];
-        if nodes[0].kind != Kind::Fifo {
-            nodes.extend((0..CHILDREN).map(|_| Node {
-                name: "q".to_owned(),
-                parent: Some(0),
-                kind: Kind::Fifo,
-            }));
-        }
-        let (rate, propagation) = (ratio(rate, 1), ratio(delay, 1000));
-        let rounding = ratio(0, 1);
-        network.servers.push(Server {
-            name: format!("s{index}"),
-            rate,
-            propagation,
-            rounding,
-            slack: ratio(0, 1),
-            ring: 1,
-            nodes,
-            even: true,
-        });
+        network.servers.push(server(&mut dice, index, &mut text));
     }
     for index in 0..2 + dice.below(7) {
-        let length = 800 * (1 + dice.below(15));
-        let burst = length * (1 + dice.below(4));
-        let rate = 100_000 + 20_000 * dice.below(60);
-        write!(text, "flow {length} {burst}:{rate}").expect("a string");
-        let mut lines = vec![Line { burst: ratio(burst, 1), rate: ratio(rate, 1) }];
-        if dice.below(2) == 0 {
-            let peak = rate * 4;
-            write!(text, ",{length}:{peak}").expect("a string");
-            lines.push(Line { burst: ratio(length, 1), rate: ratio(peak, 1) });
-        }
-        let first = dice.below(servers as u64) as usize;
-        let mut hops = Vec::new();
-        for server in first..servers {
-            if server > first && dice.below(4) == 0 {
-                continue;
-            }
-            let child = dice.below(CHILDREN as u64) as usize;
-            let is_leaf = network.servers[server].nodes.len() == 1;
-            let child = if is_leaf { 0 } else { child };
-            write!(text, " {server}/{child}").expect("a string");
-            let node = if is_leaf { 0 } else { child + 1 };
-            let (one, length) = (ratio(1, 1), ratio(length, 1));
-            hops.push(Hop {
-                server,
-                node,
-                factor: one.clone(),
-                from_before: one,
-                shortest: length.clone(),
-                longest: length,
-                quickest: None,
-            });
-        }
-        text.push('\n');
-        let length = ratio(length, 1);
-        let arrival = Ok(Arrival::new(lines).expect("a line"));
-        network.flows.push(Flow {
-            name: format!("f{index}"),
-            arrival,
-            shortest: length.clone(),
-            longest: length,
-            hops,
-        });
+        network.flows.push(flow(&mut dice, index, &network.servers, &mut text));
     }
     text.push_str("end\n");
     (network, text)

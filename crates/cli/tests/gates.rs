@@ -183,6 +183,10 @@ fn of_gates(baseline: &str) -> Vec<(&'static str, Fault)> {
     let values = parsed["files"]["qos/line.toml"]["flow.one.owd.p99"].to_string();
     let spaced = baseline.split_once("p99\": ").map(|(_, rest)| &rest[..=rest.find(']').unwrap_or(0)]);
     let values_text = spaced.unwrap_or(&values);
+    let of_share = |share| {
+        let baseline = ["qos", "--seeds", "1..3", "--baseline", "main.json"];
+        Fault::Arguments([&baseline[..], &["--fail-on-regression", share]].concat())
+    };
     vec![
         ("no such limit of memory", Fault::Arguments(vec!["qos", "--memory", "0B"])),
         ("too little memory", Fault::Arguments(vec!["qos", "--memory", "1kB"])),
@@ -192,30 +196,8 @@ fn of_gates(baseline: &str) -> Vec<(&'static str, Fault)> {
         ("zero seeds", Fault::Arguments(vec!["qos", "--seeds", "1..0"])),
         ("no seeds", Fault::Arguments(vec!["qos", "--seeds", ""])),
         ("a seed that is none", Fault::Arguments(vec!["qos", "--seeds", "nan"])),
-        (
-            "a share that is none",
-            Fault::Arguments(vec![
-                "qos",
-                "--seeds",
-                "1..3",
-                "--baseline",
-                "main.json",
-                "--fail-on-regression",
-                "nan%",
-            ]),
-        ),
-        (
-            "a share without a sign",
-            Fault::Arguments(vec![
-                "qos",
-                "--seeds",
-                "1..3",
-                "--baseline",
-                "main.json",
-                "--fail-on-regression",
-                "5",
-            ]),
-        ),
+        ("a share that is none", of_share("nan%")),
+        ("a share without a sign", of_share("5")),
         ("no baseline", Fault::Remove("main.json")),
         ("a directory as baseline", Fault::Arguments(vec!["qos", "--seeds", "1..3", "--baseline", "qos"])),
         ("other seeds", Fault::Arguments(vec!["qos", "--seeds", "1..2", "--baseline", "main.json"])),

@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -449,6 +449,14 @@ const TRACED: f64 = 0.05;
 /// Interval of the view: all datagrams are sent within one.
 const EVERY: &str = "4s";
 
+/// Starts the view of a host with the delays of the kernel's tracepoints.
+fn traced_view(host: &Namespace, at: &Path, mount: &str) -> Child {
+    let script = format!("{mount}; exec $LOCKGATE top v0 --sojourn=traces --stream --every {EVERY} 2> said");
+    let mut view = Command::new("unshare");
+    view.args(["-m", "sh", "-ec", &script]).current_dir(at).env("LOCKGATE", env!("CARGO_BIN_EXE_lockgate"));
+    host.inside(|| view.stdout(Stdio::piped()).spawn()).expect("entered").expect("runs")
+}
+
 /// The delays that the kernel's tracepoints give are those from the sender to the receiver.
 #[test]
 fn traced_delays_are_those_of_the_datagrams() {
@@ -474,14 +482,7 @@ fn traced_delays_are_those_of_the_datagrams() {
             skipped(format!("needs root, and tracepoints of queues: {why}"));
             return;
         }
-        let script =
-            format!("{mount}; exec $LOCKGATE top v0 --sojourn=traces --stream --every {EVERY} 2> said");
-        let mut view = Command::new("unshare");
-        view.args(["-m", "sh", "-ec", &script])
-            .current_dir(at)
-            .env("LOCKGATE", env!("CARGO_BIN_EXE_lockgate"));
-        let mut view =
-            hosts[0].inside(|| view.stdout(Stdio::piped()).spawn()).expect("entered").expect("runs");
+        let mut view = traced_view(&hosts[0], at, mount);
         let lines = BufReader::new(view.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
         let mut roots = lines.filter_map(|line| {
             let line: Value = serde_json::from_str(&line).expect("JSON");

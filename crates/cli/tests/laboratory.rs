@@ -69,8 +69,8 @@ fn shipped() -> Vec<Case> {
     cases
 }
 
-/// One policy for each kind that bounds a rate, and each place of a port, at `rate` on a line of `overhead`.
-fn of_kinds(rate: Rate, overhead: &str) -> Vec<Case> {
+/// Queues of a port that bound its rate, each with its kind.
+fn trees(rate: Rate, overhead: &str) -> Vec<(&'static str, String)> {
     // Bytes on top of the frame, for kinds that count so.
     let frame = match overhead {
         "ethernet" => "overhead = \"24B\", mpu = \"84B\"",
@@ -83,7 +83,6 @@ fn of_kinds(rate: Rate, overhead: &str) -> Vec<Case> {
         _ => "overhead = \"40B\", framing = \"atm\"",
     };
     let port = format!("rate = \"{rate}\"\noverhead = \"{overhead}\"\n");
-    let burst = rate.as_bits() / 8 / 80;
     let mut trees = vec![
         ("rate", format!("{port}queue.fq = {{ kind = \"fq_codel\" }}\n")),
         ("cake", format!("queue.cake = {{ kind = \"cake\", bandwidth = \"{rate}\", {packet} }}\n")),
@@ -108,33 +107,43 @@ fn of_kinds(rate: Rate, overhead: &str) -> Vec<Case> {
     ];
     // These count frames alone.
     if overhead == "ethernet" {
-        trees.push((
+        trees.extend(trees_of_frames(rate));
+    }
+    trees
+}
+
+/// The same for kinds that count frames alone.
+fn trees_of_frames(rate: Rate) -> [(&'static str, String); 4] {
+    let burst = rate.as_bits() / 8 / 80;
+    [
+        (
             "bandwidth-shaper",
             format!(
                 "root = \"s\"\nqueue.s = {{ kind = \"bandwidth-shaper\", rate = \"{rate}\", children = [\"fq\"] }}\n\
                  queue.fq = {{ kind = \"fq_codel\" }}\n"
             ),
-        ));
-        trees.push((
-            "policer",
-            format!("queue.p = {{ kind = \"policer\", rate = \"{rate}\", burst = \"{burst}B\" }}\n"),
-        ));
-        trees.push((
+        ),
+        ("policer", format!("queue.p = {{ kind = \"policer\", rate = \"{rate}\", burst = \"{burst}B\" }}\n")),
+        (
             "hfsc",
             format!(
                 "root = \"s\"\nqueue.s = {{ kind = \"hfsc\", children = [\"line\"] }}\n\
                  queue.line = {{ kind = \"class\", ls = \"{rate}\", ul = {{ m2 = \"{rate}\" }}, children = [\"rest\"] }}\n\
                  queue.rest = {{ kind = \"fq_codel\", ls = \"{rate}\" }}\n"
             ),
-        ));
-        trees.push((
+        ),
+        (
             "cbq",
             format!(
                 "root = \"s\"\nqueue.s = {{ kind = \"cbq\", bandwidth = \"1gbit\", children = [\"line\"] }}\n\
                  queue.line = {{ kind = \"fq_codel\", rate = \"{rate}\", bounded = true }}\n"
             ),
-        ));
-    }
+        ),
+    ]
+}
+
+/// One policy for each kind that bounds a rate, and each place of a port, at `rate` on a line of `overhead`.
+fn of_kinds(rate: Rate, overhead: &str) -> Vec<Case> {
     let case = |name: String, text| Case {
         holds_below: !name.starts_with("bandwidth-shaper"),
         name,
@@ -142,7 +151,7 @@ fn of_kinds(rate: Rate, overhead: &str) -> Vec<Case> {
         files: Shared::new(),
     };
     let mut cases = Vec::new();
-    for (kind, tree) in trees {
+    for (kind, tree) in trees(rate, overhead) {
         let both = format!(
             "[router]\nmode = \"both\"\ninterfaces = {{ wan = \"eth0\" }}\n[port.wan]\n{tree}[port.\"wan:in\"]\n{tree}"
         );

@@ -312,28 +312,7 @@ fn a_running_router_shows_its_queues() {
     assert_eq!((cells[1], cells[2]), ("q", "fifo"), "{shown}");
     assert!(cells[3].parse::<u64>().is_ok_and(|sent| sent > 1_000), "{shown}");
     assert!(shown.contains("of port wan: packets waited "), "{shown}");
-    // A capture has the frames with their queue and their delay.
-    let capture = control(
-        folder.path(),
-        &["capture", "wan", "--where", "class.q and sent", "-c", "20", "-o", "q.pcapng"],
-    );
-    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
-    let file = std::fs::read(folder.path().join("q.pcapng")).expect("a capture");
-    let comments = file.windows(20).filter(|part| part.starts_with(b" ms; queue q")).count();
-    assert_eq!(comments, 20, "{}", String::from_utf8_lossy(&capture.stderr));
-    // 500 bytes of a datagram, of which 256 bytes of the frame are kept.
-    assert!(file.len() > 20 * 256 && file.len() < 20 * 400, "{}", file.len());
-    for (arguments, word) in [
-        (&["capture", "wam", "-o", "new"][..], "there is no port `wam`"),
-        (&["capture", "wan", "--where", "class.p", "-o", "new"], "no queue `p`"),
-        (&["capture", "wan", "--where", "late", "-o", "newer"], "`late` is not a term"),
-        (&["capture", "wan", "-o", "q.pcapng"], "cannot create"),
-    ] {
-        let refused = control(folder.path(), arguments);
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(refused.status.code() == Some(2) && said.contains(word), "{arguments:?}: {said}");
-        assert!(!folder.path().join("new").exists(), "{arguments:?} leaves a file");
-    }
+    expect_capture(folder.path());
     // A view that another process has; it ends with the router.
     let watching = lockgate(folder.path())
         .args(["status", "--watch", "--plain", "--router", "./state"])
@@ -350,6 +329,29 @@ fn a_running_router_shows_its_queues() {
     assert!(lines.lines().filter(|line| line.contains("wan")).count() >= 2, "{lines}");
     assert_eq!(watched.status.code(), Some(1), "{}", String::from_utf8_lossy(&watched.stderr));
     expect_lines_of_a_log(&String::from_utf8(log).expect("text"));
+}
+
+/// Expects that a capture has the frames with their queue and their delay.
+fn expect_capture(folder: &Path) {
+    let capture =
+        control(folder, &["capture", "wan", "--where", "class.q and sent", "-c", "20", "-o", "q.pcapng"]);
+    assert!(capture.status.success(), "{}", String::from_utf8_lossy(&capture.stderr));
+    let file = std::fs::read(folder.join("q.pcapng")).expect("a capture");
+    let comments = file.windows(20).filter(|part| part.starts_with(b" ms; queue q")).count();
+    assert_eq!(comments, 20, "{}", String::from_utf8_lossy(&capture.stderr));
+    // 500 bytes of a datagram, of which 256 bytes of the frame are kept.
+    assert!(file.len() > 20 * 256 && file.len() < 20 * 400, "{}", file.len());
+    for (arguments, word) in [
+        (&["capture", "wam", "-o", "new"][..], "there is no port `wam`"),
+        (&["capture", "wan", "--where", "class.p", "-o", "new"], "no queue `p`"),
+        (&["capture", "wan", "--where", "late", "-o", "newer"], "`late` is not a term"),
+        (&["capture", "wan", "-o", "q.pcapng"], "cannot create"),
+    ] {
+        let refused = control(folder, arguments);
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(2) && said.contains(word), "{arguments:?}: {said}");
+        assert!(!folder.join("new").exists(), "{arguments:?} leaves a file");
+    }
 }
 
 /// Expects that every line has the time and the router's name.

@@ -69,11 +69,7 @@ pub fn watched(
         is_host[*node] = true;
     }
     let mut network = Network::new(scenario, seed, is_host, Frames::new(FRAME_SLOTS, LONGEST_FRAME_BYTES))?;
-    let wires: Vec<Wire> = testbed
-        .hosts
-        .iter()
-        .map(|host| Wire { node: host.node, host: host.mac, gateway: host.gateway })
-        .collect();
+    let wires = wires(&testbed);
     let awake = LatencyRequest::begin();
     let clock = MonotonicClock::start_in(RUN_UP + RUN_UP_FLOW * scenario.flows.len() as u64);
     let mut kernel = Kernel::open(&testbed, clock, LONGEST_FRAME_BYTES, socket_choice())?;
@@ -119,6 +115,12 @@ pub fn watched(
     let machine = [("af_xdp", packet_socket_reason.is_none()), ("kept_awake", awake.is_ok())];
     let unfaithful = add_fidelity(&mut recording, &figures, machine);
     Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, packet_socket_reason })
+}
+
+/// Returns the wires between the hosts and the namespace in the middle.
+fn wires(testbed: &Testbed) -> Vec<Wire> {
+    let wire = |host: &testbed::Host| Wire { node: host.node, host: host.mac, gateway: host.gateway };
+    testbed.hosts.iter().map(wire).collect()
 }
 
 /// Adds the figures of fidelity to a recording, and what the machine has. Returns the limits that the run was

@@ -163,32 +163,9 @@ impl Router {
             nat: None,
             tell: tell.clone(),
         };
-        for (group, (interfaces, ports)) in groups.iter().zip(opened) {
-            let (order, receiving) = orders();
-            let (sampling, newest) = samples(options.every);
-            let stop = Arc::new(AtomicBool::new(false));
-            let leases = group.iter().map(|port| attachment.lease(&router.policy.ports[*port])).collect();
-            let tallies = attachment.tallies(&used_endpoints(&router.policy, &attachment, group));
-            let super_frames = router.policy.super_frames.map_or(0, |longest| longest.0 as usize);
-            let frames = Frames::new(frames, attachment.longest()).with_super_frames(super_frames);
-            let watched = (leases, tallies);
-            let mut forwarder =
-                Forwarder::new(interfaces, ports, frames, receiving, sampling, watched, stop.clone());
-            let (attachment, failing) = (attachment.clone(), router.flags.failed.clone());
-            let forward = move || {
-                if let Some(level) = options.priority {
-                    forwarder.prioritise(level);
-                }
-                let result = forwarder.run();
-                // Before the interfaces are given back, so that the watchdog does not take them again.
-                failing.store(true, Ordering::Relaxed);
-                if result.is_err() {
-                    attachment.give_back();
-                }
-                result
-            };
-            let thread = vital_thread::start(FORWARD, forward, router.fail_by(FORWARD))?;
-            router.workers.push(Worker { ports: group.to_vec(), orders: order, newest, stop, thread });
+        for (group, opened) in groups.iter().zip(opened) {
+            let worker = router.start_worker(group, opened, frames, options)?;
+            router.workers.push(worker);
         }
         router.follow_connections();
         attachment.attach()?;
@@ -197,6 +174,42 @@ impl Router {
         let work = move || watch(&attachment, &flags, tell);
         router.watchdog = Some(vital_thread::start(WATCHDOG, work, router.fail_by(WATCHDOG))?);
         Ok(router)
+    }
+
+    /// Starts the thread of the ports of `group`, with room for `frames`.
+    fn start_worker(
+        &self,
+        group: &[usize],
+        (interfaces, ports): (Interfaces, Vec<RouterPort>),
+        frames: u32,
+        options: Options,
+    ) -> Result<Worker, Failure> {
+        let (policy, attachment) = (&self.policy, self.attachment.clone());
+        let (order, receiving) = orders();
+        let (sampling, newest) = samples(options.every);
+        let stop = Arc::new(AtomicBool::new(false));
+        let leases = group.iter().map(|port| attachment.lease(&policy.ports[*port])).collect();
+        let tallies = attachment.tallies(&used_endpoints(policy, &attachment, group));
+        let super_frames = policy.super_frames.map_or(0, |longest| longest.0 as usize);
+        let frames = Frames::new(frames, attachment.longest()).with_super_frames(super_frames);
+        let watched = (leases, tallies);
+        let mut forwarder =
+            Forwarder::new(interfaces, ports, frames, receiving, sampling, watched, stop.clone());
+        let failing = self.flags.failed.clone();
+        let forward = move || {
+            if let Some(level) = options.priority {
+                forwarder.prioritise(level);
+            }
+            let result = forwarder.run();
+            // Before the interfaces are given back, so that the watchdog does not take them again.
+            failing.store(true, Ordering::Relaxed);
+            if result.is_err() {
+                attachment.give_back();
+            }
+            result
+        };
+        let thread = vital_thread::start(FORWARD, forward, self.fail_by(FORWARD))?;
+        Ok(Worker { ports: group.to_vec(), orders: order, newest, stop, thread })
     }
 
     /// Returns what a panic of the thread called `name` does: the router ends, and the kernel has the line

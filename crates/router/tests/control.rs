@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -140,6 +140,68 @@ fn status(folder: &Path) -> Status {
     }
 }
 
+/// Applies a policy in the way of its number, which ends as it promises. Returns true if it ends confirmed.
+fn apply_and_end(number: u64, title: &str, confirmed: &str, folder: &Path, engine: &Memory) -> bool {
+    match number % 10 {
+        // Reverted by its timer while the client waits, dies before it reads the answer, or dies in the
+        // middle of a request.
+        0 if number.is_multiple_of(20) => {
+            let begun = Instant::now();
+            let answer = changed(folder, &apply(title, Some(1000), None));
+            assert_eq!(answer.trial.map(|trial| trial.left_ms), Some(1000));
+            assert_eq!(status(folder).running, answer.number);
+            engine.await_running(confirmed);
+            assert!(begun.elapsed() >= Duration::from_secs(1), "reverted early");
+        }
+        0 => {
+            let mut stream = UnixStream::connect(folder.join(SOCKET)).expect("a router");
+            let mut line = serde_json::to_vec(&apply(title, Some(1000), None)).expect("JSON");
+            line.push(b'\n');
+            stream.write_all(&line).expect("sent");
+            drop(stream);
+            engine.await_running(title);
+            engine.await_running(confirmed);
+        }
+        1 => {
+            let mut stream = UnixStream::connect(folder.join(SOCKET)).expect("a router");
+            let line = serde_json::to_vec(&apply(title, None, None)).expect("JSON");
+            stream.write_all(&line[..line.len() - 3]).expect("sent");
+            drop(stream);
+            assert_eq!(engine.world().running, confirmed);
+        }
+        // Reverted by its condition.
+        2 => {
+            let condition = Some("class.voice.sojourn.p99 > 50ms");
+            let answer = changed(folder, &apply(title, None, condition));
+            assert_eq!(answer.trial.and_then(|trial| trial.revert_if).as_deref(), condition);
+            engine.world().sojourn_s = 0.051;
+            engine.await_running(confirmed);
+            engine.world().sojourn_s = 0.0;
+        }
+        3 => {
+            changed(folder, &apply(title, Some(60_000), None));
+            assert_eq!(changed(folder, &Request::Rollback { steps: None }).origin, origin(confirmed));
+        }
+        4 => {
+            changed(folder, &apply(title, Some(60_000), None));
+            let refused = ask(folder, &apply("other", None, None));
+            assert!(matches!(refused, Answer::Refused(refusal) if refusal.message.contains("is on trial")));
+            assert!(matches!(ask(folder, &Request::Confirm {}), Answer::Confirmed { .. }));
+            return true;
+        }
+        5 => {
+            let refused = ask(folder, &apply("misfit", None, None));
+            assert!(matches!(refused, Answer::Refused(refusal) if refusal.message == "it does not fit"));
+        }
+        _ => {
+            let answer = changed(folder, &apply(title, None, None));
+            assert_eq!((answer.applied.moved_packets, answer.added, answer.removed), (3, 1, 1));
+            return true;
+        }
+    }
+    false
+}
+
 #[test]
 fn a_hundred_applies_end_at_the_last_confirmed_policy() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -149,71 +211,13 @@ fn a_hundred_applies_end_at_the_last_confirmed_policy() {
     let mut confirmed = "first".to_owned();
     for number in 1..=100_u64 {
         let title = format!("policy {number}");
-        match number % 10 {
-            // Reverted by its timer while the client waits, dies before it reads the answer, or dies in the
-            // middle of a request.
-            0 if number % 20 == 0 => {
-                let begun = Instant::now();
-                let answer = changed(folder, &apply(&title, Some(1000), None));
-                assert_eq!(answer.trial.map(|trial| trial.left_ms), Some(1000));
-                assert_eq!(status(folder).running, answer.number);
-                engine.await_running(&confirmed);
-                assert!(begun.elapsed() >= Duration::from_secs(1), "reverted early");
-                println!("reverted {:?} after the apply", begun.elapsed());
-            }
-            0 => {
-                let mut stream = UnixStream::connect(folder.join(SOCKET)).expect("a router");
-                let mut line = serde_json::to_vec(&apply(&title, Some(1000), None)).expect("JSON");
-                line.push(b'\n');
-                stream.write_all(&line).expect("sent");
-                drop(stream);
-                engine.await_running(&title);
-                engine.await_running(&confirmed);
-            }
-            1 => {
-                let mut stream = UnixStream::connect(folder.join(SOCKET)).expect("a router");
-                let line = serde_json::to_vec(&apply(&title, None, None)).expect("JSON");
-                stream.write_all(&line[..line.len() - 3]).expect("sent");
-                drop(stream);
-                assert_eq!(engine.world().running, confirmed);
-            }
-            // Reverted by its condition.
-            2 => {
-                let condition = Some("class.voice.sojourn.p99 > 50ms");
-                let answer = changed(folder, &apply(&title, None, condition));
-                assert_eq!(answer.trial.and_then(|trial| trial.revert_if).as_deref(), condition);
-                engine.world().sojourn_s = 0.051;
-                engine.await_running(&confirmed);
-                engine.world().sojourn_s = 0.0;
-            }
-            3 => {
-                changed(folder, &apply(&title, Some(60_000), None));
-                assert_eq!(changed(folder, &Request::Rollback { steps: None }).origin, origin(&confirmed));
-            }
-            4 => {
-                changed(folder, &apply(&title, Some(60_000), None));
-                let refused = ask(folder, &apply("other", None, None));
-                assert!(
-                    matches!(refused, Answer::Refused(refusal) if refusal.message.contains("is on trial"))
-                );
-                assert!(matches!(ask(folder, &Request::Confirm {}), Answer::Confirmed { .. }));
-                confirmed = title;
-            }
-            5 => {
-                let refused = ask(folder, &apply("misfit", None, None));
-                assert!(matches!(refused, Answer::Refused(refusal) if refusal.message == "it does not fit"));
-            }
-            // A router that ends during a trial starts without it.
-            6 => {
-                changed(folder, &apply(&title, Some(60_000), None));
-                server.take().expect("a router").stop();
-                server = Some(start(folder, &engine, false));
-            }
-            _ => {
-                let answer = changed(folder, &apply(&title, None, None));
-                assert_eq!((answer.applied.moved_packets, answer.added, answer.removed), (3, 1, 1));
-                confirmed = title;
-            }
+        // A router that ends during a trial starts without it.
+        if number % 10 == 6 {
+            changed(folder, &apply(&title, Some(60_000), None));
+            server.take().expect("a router").stop();
+            server = Some(start(folder, &engine, false));
+        } else if apply_and_end(number, &title, &confirmed, folder, &engine) {
+            confirmed = title;
         }
         assert_eq!(engine.world().running, confirmed, "after apply {number}");
     }
@@ -492,18 +496,23 @@ fn a_policy_that_is_read_for_long_holds_neither_trials_nor_status() {
     server.stop();
 }
 
+fn take(state: &Path) -> Result<Claim, ClaimError> {
+    Claim::take("test", &directories(state))
+}
+
+/// Makes a directory.
+fn directory(folder: &Path, name: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::create_dir(&path).expect("made");
+    path
+}
+
 #[test]
-fn what_is_not_the_routers_own_is_left_as_it_is() {
+fn a_directory_that_others_write_to_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
-    let take = |state: &Path| Claim::take("test", &directories(state));
-    let directory = |name: &str| {
-        let path = folder.join(name);
-        fs::create_dir(&path).expect("made");
-        path
-    };
     // Other users may write to it.
-    let open = directory("open");
+    let open = directory(folder, "open");
     for mode in [0o777, 0o770, 0o702] {
         fs::set_permissions(&open, fs::Permissions::from_mode(mode)).expect("set");
         let error = take(&open).expect_err("exposed");
@@ -512,18 +521,24 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
     fs::set_permissions(&open, fs::Permissions::from_mode(0o755)).expect("set");
     assert!(take(&open).is_ok());
     // Only the superuser can give a directory away.
-    let foreign = directory("foreign");
+    let foreign = directory(folder, "foreign");
     if std::os::unix::fs::chown(&foreign, Some(65_534), None).is_ok() {
         let error = take(&foreign).expect_err("of another user");
         assert!(error.to_string().contains("belongs to user 65534"), "{error}");
         assert!(error.help().contains("chown"), "{}", error.help());
     }
+}
+
+#[test]
+fn files_with_names_of_its_own_are_left_as_they_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
     // Links, pipes and files with the names of its own files.
     let precious = folder.join("precious");
     fs::write(&precious, "mine").expect("written");
     for name in ["lock", "history", "history.copy"] {
         for is_link in [true, false] {
-            let state = directory(&format!("{name} {is_link}"));
+            let state = directory(folder, &format!("{name} {is_link}"));
             let file = state.join(name);
             if is_link {
                 std::os::unix::fs::symlink(&precious, &file).expect("linked");
@@ -542,7 +557,7 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
     }
     assert_eq!(fs::read_to_string(&precious).expect("there"), "mine");
     for name in [SOCKET, "control.new"] {
-        let state = directory(&format!("file {name}"));
+        let state = directory(folder, &format!("file {name}"));
         fs::write(state.join(name), "mine").expect("written");
         let claim = take(&state).expect("free");
         let boot = claim.boot("first.toml", &text("first"), false).expect("a policy");
@@ -552,14 +567,22 @@ fn what_is_not_the_routers_own_is_left_as_it_is() {
         assert!(error.to_string().contains("not a socket"), "{error}");
         assert_eq!(fs::read_to_string(state.join(name)).expect("there"), "mine");
     }
+}
+
+#[test]
+fn a_foreign_lock_is_left_and_a_draft_is_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let precious = folder.join("precious");
+    fs::write(&precious, "mine").expect("written");
     // A lock of something else.
-    let state = directory("lock");
+    let state = directory(folder, "lock");
     fs::write(state.join("lock"), "mine").expect("written");
     let error = take(&state).expect_err("foreign");
     assert!(error.to_string().contains("not the lock of a router"), "{error}");
     assert_eq!(fs::read_to_string(state.join("lock")).expect("there"), "mine");
     // A draft that a killed router left, or a link in its place, is replaced.
-    let state = directory("draft");
+    let state = directory(folder, "draft");
     std::os::unix::fs::symlink(&precious, state.join("history.new")).expect("linked");
     start(&state, &Memory::default(), false).stop();
     assert_eq!(fs::read_to_string(&precious).expect("there"), "mine");

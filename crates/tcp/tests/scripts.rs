@@ -391,6 +391,11 @@ fn play(text: &str) -> Result<(), String> {
     let mut stage = stage.expect("a script with lines");
     stage.play_until(end + Duration::from_micros(1));
     let sent: Vec<_> = stage.sent.iter().filter(|(at, _)| *at <= end + Duration::from_micros(1)).collect();
+    compare(&sent, &expected)
+}
+
+/// Compares the segments that were sent with those of the script.
+fn compare(sent: &[&(Instant, Departure)], expected: &[Wanted]) -> Result<(), String> {
     for (index, wanted) in expected.iter().enumerate() {
         let Some((at, departure)) = sent.get(index) else {
             return Err(format!(

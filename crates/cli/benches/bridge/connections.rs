@@ -129,6 +129,23 @@ pub(crate) fn run(way: Way, millis: u64) -> Result<String, String> {
     done
 }
 
+/// Returns a command in the namespace of a place, ahead of other programs of the machine, as the router is.
+fn inside(place: u32) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "-20", "nsenter", "-t", &place.to_string(), "-n"]).stdin(Stdio::null());
+    command
+}
+
+/// Returns the round-trip times that `ping` has printed, in milliseconds, sorted.
+fn round_trips(said: &[u8]) -> Vec<f64> {
+    let mut times: Vec<f64> = String::from_utf8_lossy(said)
+        .lines()
+        .filter_map(|line| line.split_once("time=")?.1.split_whitespace().next()?.parse().ok())
+        .collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
 fn measure(network: &Network, way: Way, millis: u64, folder: &Path) -> Result<String, String> {
     let [source, bridge, sink] = network.places();
     sh(&format!("nsenter -t {source} -n ip address add 10.64.255.254/16 dev v0"))?;
@@ -144,12 +161,6 @@ fn measure(network: &Network, way: Way, millis: u64, folder: &Path) -> Result<St
         Some(start(network, way, folder)?)
     };
     let result = folder.join("received");
-    let inside = |place: u32| {
-        // Ahead of other programs of the machine, as the router is.
-        let mut command = Command::new("nice");
-        command.args(["-n", "-20", "nsenter", "-t", &place.to_string(), "-n"]).stdin(Stdio::null());
-        command
-    };
     let mut receiver = inside(sink)
         .args([&program(), "receive", &millis.to_string()])
         .arg(&result)
@@ -183,11 +194,7 @@ fn measure(network: &Network, way: Way, millis: u64, folder: &Path) -> Result<St
     let text = std::fs::read_to_string(&result).map_err(|error| error.to_string())?;
     let mut words = text.split_whitespace().filter_map(|word| word.parse::<f64>().ok());
     let (rate, least) = (words.next().unwrap_or(0.0), words.next().unwrap_or(0.0));
-    let mut times: Vec<f64> = String::from_utf8_lossy(&ping.stdout)
-        .lines()
-        .filter_map(|line| line.split_once("time=")?.1.split_whitespace().next()?.parse().ok())
-        .collect();
-    times.sort_by(f64::total_cmp);
+    let times = round_trips(&ping.stdout);
     let at = |share: usize| times.get(times.len() * share / 100).copied().unwrap_or(f64::NAN);
     Ok(format!(
         "| {} | {rate:.1} | {:.3} | {:.1}, {:.1} | {:.1} | {:.1} | {:.1} | {:.1} | {:.1} % |",

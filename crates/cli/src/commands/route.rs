@@ -5,22 +5,24 @@ mod reload;
 #[cfg(target_os = "linux")]
 pub(super) mod view;
 
+#[cfg(target_os = "linux")]
+use std::time::Duration;
+
 use crate::arguments::Route;
 use crate::exit::{Exit, Failure};
 
+/// Polling interval of the router's end; signals end the wait.
 #[cfg(target_os = "linux")]
-pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
-    use std::sync::atomic::Ordering;
-    use std::time::{Duration, Instant};
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-    use lockgate_router::control::notify::Notifier;
-    use lockgate_router::control::server::{Server, line};
-    use lockgate_router::router::{Options, Router, lock_memory};
+/// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
+#[cfg(target_os = "linux")]
+const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
+
+/// Returns how frames are handled and sampled.
+#[cfg(target_os = "linux")]
+fn options(arguments: &Route) -> Result<lockgate_router::router::Options, Failure> {
     use lockgate_session::SHORTEST_INTERVAL;
-
-    use self::reload::Reloads;
-    use crate::interrupt;
-    use crate::output::tell;
 
     /// Longest interval of samples: the control uses samples as signs of life.
     const LONGEST_SAMPLE_INTERVAL: lockgate::units::Duration = lockgate::units::Duration::from_secs(2);
@@ -28,13 +30,6 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     /// Longest delay of frames to handle several at once.
     const LONGEST_GATHER: lockgate::units::Duration = lockgate::units::Duration::from_millis(5);
 
-    /// Polling interval of the router's end; signals end the wait.
-    const POLL_INTERVAL: Duration = Duration::from_millis(500);
-
-    /// Longest life. A time is a 64-bit number of picoseconds, which overflows after 213 days.
-    const LONGEST_LIFE: Duration = Duration::from_hours(200 * 24);
-
-    let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
     let every = crate::runs::time(&arguments.every)?;
     if !(SHORTEST_INTERVAL..=LONGEST_SAMPLE_INTERVAL).contains(&every) {
         let wrong = format!("`--every {}` is not an interval of samples", arguments.every);
@@ -45,13 +40,30 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         let wrong = format!("`--gather {}` is too long", arguments.gather);
         return Err(Failure::usage(wrong, "it is from 0s to 5ms"));
     }
-    let options = Options {
+    Ok(lockgate_router::router::Options {
         every,
         thread_for_each_port: arguments.threads,
         spin: crate::runs::time(&arguments.spin)?,
         gather,
         priority: (arguments.priority > 0).then(|| i32::from(arguments.priority)),
-    };
+    })
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
+    use std::sync::atomic::Ordering;
+    use std::time::Instant;
+
+    use lockgate_router::control::notify::Notifier;
+    use lockgate_router::control::server::{Server, line};
+    use lockgate_router::router::{Router, lock_memory};
+
+    use self::reload::Reloads;
+    use crate::interrupt;
+    use crate::output::tell;
+
+    let lasting = arguments.lasting.as_deref().map(crate::runs::time).transpose()?;
+    let options = options(arguments)?;
     let (origin, text) = read(&arguments.file)?;
     if arguments.dry_run {
         return dry_run(arguments, &origin, &text);
@@ -67,16 +79,9 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
     let log = move |text: &str| tell!("{}", line(&name, text));
     interrupt::log_by(log.clone());
     let router = Router::start(boot.policy.clone(), options, log.clone()).map_err(Failure::router)?;
-    match router.packet_sockets() {
-        Some(why) => log(&format!("frames come by packet sockets: {why}")),
-        None => log("frames come by AF_XDP"),
-    }
-    if let Some(why) = router.packet_senders() {
-        log(&format!("frames leave by packet sockets: {why}"));
-    }
-    log(&router.priority());
+    log_sockets(&router, &log);
     let failed = router.failed();
-    let shown = view::start(&boot.policy, arguments, every, router.observer(), &log);
+    let shown = view::start(&boot.policy, arguments, options.every, router.observer(), &log);
     let reloads = Reloads::start(arguments.file.clone(), claim.socket(), log.clone())?;
     let server = Server::start(claim, boot, router, Notifier::from_environment(), Box::new(log.clone()))
         .map_err(|why| Failure::run(&why, why.help()))?;
@@ -107,6 +112,19 @@ pub(crate) fn route(arguments: &Route) -> Result<Exit, Failure> {
         return Err(Failure::run(message, "start it again; the unit lockgate-route@.service does"));
     }
     Ok(Exit::Ok)
+}
+
+/// Logs by which sockets frames come and leave, and the priority of the threads.
+#[cfg(target_os = "linux")]
+fn log_sockets(router: &lockgate_router::router::Router, log: &dyn Fn(&str)) {
+    match router.packet_sockets() {
+        Some(why) => log(&format!("frames come by packet sockets: {why}")),
+        None => log("frames come by AF_XDP"),
+    }
+    if let Some(why) = router.packet_senders() {
+        log(&format!("frames leave by packet sockets: {why}"));
+    }
+    log(&router.priority());
 }
 
 /// Prints what a start would change, and which policy it would run. Fails as a start would, and changes

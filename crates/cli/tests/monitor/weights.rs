@@ -92,6 +92,41 @@ fn turn(watched: &Watched) -> Vec<f64> {
     began
 }
 
+/// Compares what each class got between two turns with the figures of the paper.
+fn compare(samples: &[Value], began: &[f64]) {
+    println!(
+        "weight drop ratio | class 1, 3: sent/s dropped/s in queue ms, with ring ms, longest, looked at"
+    );
+    for (half, pair) in began.windows(2).enumerate() {
+        let expected = &EXPECTED[half / 2];
+        let (from, to) = (pair[0] + 2.0, pair[1]);
+        let [one, three] = ["class1", "class3"].map(|name| seen(samples, name, from, to));
+        let (ratio, weighted) = (three.sent / one.sent, half % 2 == 0);
+        let row = |seen: &Seen| {
+            let Seen { sent, dropped, waited_ms, sojourn_ms, longest, looked } = seen;
+            let [sent, dropped] = [sent, dropped].map(|count| count / (to - from - 0.5));
+            format!("{sent:.0} {dropped:.0} {waited_ms:.2} {sojourn_ms:.2} {longest:.0} {looked:.1}")
+        };
+        let drop = if weighted { "weighted" } else { "unweighted" };
+        println!("{} {drop} {ratio:.2} | {} | {}", expected.weight, row(&one), row(&three));
+        let wanted = if weighted { expected.ratio } else { 1.0 };
+        assert!(is_near(ratio, wanted, 0.01), "sent {ratio} at {} {drop}", expected.weight);
+        if !weighted {
+            continue;
+        }
+        for (seen, (delay, longest)) in
+            [one, three].iter().zip(expected.delay_ms.iter().zip(expected.longest))
+        {
+            assert!(is_near(seen.waited_ms, *delay, 0.01), "{seen:?} at {}: {delay} ms", expected.weight);
+            assert!(
+                is_near(seen.longest, longest, 1.0),
+                "{seen:?} at {}: {longest} packets",
+                expected.weight
+            );
+        }
+    }
+}
+
 #[test]
 fn weights_turned_by_hand_give_the_figures_of_the_paper() {
     let _alone = alone();
@@ -121,38 +156,7 @@ fn weights_turned_by_hand_give_the_figures_of_the_paper() {
     let saved = watched.get("/api/scenario").1;
     watched.interrupt();
 
-    println!(
-        "weight drop ratio | class 1, 3: sent/s dropped/s in queue ms, with ring ms, longest, looked at"
-    );
-    for (half, pair) in began.windows(2).enumerate() {
-        let expected = &EXPECTED[half / 2];
-        let (from, to) = (pair[0] + 2.0, pair[1]);
-        let [one, three] = ["class1", "class3"].map(|name| seen(&samples, name, from, to));
-        let (ratio, weighted) = (three.sent / one.sent, half % 2 == 0);
-        let row = |seen: &Seen| {
-            let Seen { sent, dropped, waited_ms, sojourn_ms, longest, looked } = seen;
-            let [sent, dropped] = [sent, dropped].map(|count| count / (to - from - 0.5));
-            format!("{sent:.0} {dropped:.0} {waited_ms:.2} {sojourn_ms:.2} {longest:.0} {looked:.1}")
-        };
-        let drop = if weighted { "weighted" } else { "unweighted" };
-        println!("{} {drop} {ratio:.2} | {} | {}", expected.weight, row(&one), row(&three));
-        let wanted = if weighted { expected.ratio } else { 1.0 };
-        assert!(is_near(ratio, wanted, 0.01), "sent {ratio} at {} {drop}", expected.weight);
-        if !weighted {
-            continue;
-        }
-        for (seen, (delay, longest)) in
-            [one, three].iter().zip(expected.delay_ms.iter().zip(expected.longest))
-        {
-            assert!(is_near(seen.waited_ms, *delay, 0.01), "{seen:?} at {}: {delay} ms", expected.weight);
-            assert!(
-                is_near(seen.longest, longest, 1.0),
-                "{seen:?} at {}: {longest} packets",
-                expected.weight
-            );
-        }
-    }
-
+    compare(&samples, &began);
     // Packets that the tree passed to the ring equal those of its classes.
     let queues = samples.last().expect("a sample")["ports"].as_array().expect("ports").iter();
     let queues = queues.flat_map(|port| port["queues"].as_array().expect("queues"));

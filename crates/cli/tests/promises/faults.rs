@@ -282,6 +282,95 @@ impl Scene {
             Fate::Waits | Fate::Lost | Fate::Cut => {}
         }
     }
+
+    /// Returns the router's log.
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.router().folder().path().join("log")).unwrap_or_default()
+    }
+
+    /// Expects that datagrams of each stream pass.
+    #[track_caller]
+    fn expect_passage(&self, streams: &[Stream], what: &str) {
+        let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
+        assert!(passes, "{what}: no datagram passes\n{}", self.log());
+    }
+
+    /// Expects the rate and no alarm. Returns the log so far.
+    fn expect_no_fault(&self, streams: &[Stream], what: &str) -> String {
+        let what = format!("{what}: without the fault");
+        std::thread::sleep(Duration::from_millis(200));
+        self.expect_shaped(SHAPED, LEAST_ARRIVED, &what);
+        // The streams wait behind the burst.
+        self.expect_passage(streams, &what);
+        std::thread::sleep(Duration::from_millis(100));
+        let log = self.log();
+        assert!(!log.contains("ALARM"), "{what}: {log}");
+        log
+    }
+
+    /// Expects that the router says the fault, behind `before` bytes of its log, or ends. Returns the time to
+    /// it.
+    fn expect_told(&mut self, fault: &Fault, before: usize, begun: Instant, what: &str) -> Duration {
+        let said = fault.said;
+        let told = loop {
+            if if said.is_empty() {
+                self.router.as_mut().expect("it runs").has_ended()
+            } else {
+                self.log()[before..].matches(said).count() >= fault.times(self.mode)
+            } {
+                break begun.elapsed();
+            }
+            assert!(begun.elapsed() < fault.limit(), "{what}: `{said}` is not in\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        if fault.fate == Fate::Open {
+            let why = self.router().status()["bypass"].to_string();
+            assert!(why.contains(said), "{what}: status says {why}");
+        }
+        told
+    }
+
+    /// Expects that the router takes the frames again.
+    fn expect_no_bypass(&self, what: &str) {
+        let until = Instant::now() + LIMIT;
+        while let Some(why) = self.router().status()["bypass"]["why"].as_str().filter(|why| !why.is_empty()) {
+            assert!(Instant::now() < until, "{what}: still {why}\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Ends the streams. Returns what they lost, which a silence explains, unless the line was cut.
+    fn damage(&self, streams: Vec<Stream>, fate: Fate, [begun, until]: [Instant; 2], what: &str) -> Damage {
+        let outcomes: Vec<Ended> = streams.into_iter().map(Stream::end).collect();
+        for outcome in outcomes.iter().filter(|_| fate != Fate::Cut) {
+            let newest = outcome.arrived.iter().map(|it| it.0 as usize).max().expect("datagrams");
+            let sent = outcome.sent.len();
+            assert!(newest + 1 == sent, "{what}: traffic goes on: {newest} of {sent}\n{}", self.log());
+        }
+        let damages = outcomes.iter().map(|outcome| Damage::of(outcome, begun, until));
+        let damage = damages.reduce(|all, one| all.with(&one)).expect("a stream");
+        let most = (damage.silence + Duration::from_secs(1)).as_secs_f64() * RATE as f64;
+        let lost = damage.lost;
+        let is_silence = fate == Fate::Cut || (lost as f64) < most * outcomes.len() as f64;
+        assert!(is_silence, "{what}: {lost} lost in a silence of {:?}\n{}", damage.silence, self.log());
+        damage
+    }
+
+    /// Ends the router, and expects what a fault leaves in its log.
+    fn expect_end(&mut self, fault: &Fault, what: &str) {
+        let (router, fate) = (self.router.take().expect("it runs"), fault.fate);
+        if matches!(fate, Fate::Ended | Fate::Cut) {
+            let (code, log) = router.wait();
+            assert_eq!(code, fault.code(), "{what}: {log}");
+        } else {
+            let log = router.stop();
+            assert!(!log.contains("panicked"), "{what}: {log}");
+            // Queues without a socket are said, but not as an alarm.
+            let is_alarm =
+                matches!(fate, Fate::Around | Fate::Open) && !matches!(fault.begin, Act::Queues(_));
+            assert_eq!(log.contains("ALARM"), is_alarm, "{what}: {log}");
+        }
+    }
 }
 
 /// Datagrams of a burst that arrive at least where none is lost but by a machine that stalls.
@@ -372,12 +461,23 @@ impl Fault {
         let is_slow = matches!(self.begin, Act::Reload | Act::Limit | Act::Signal(_));
         if is_slow { PATIENCE } else { LIMIT }
     }
+
+    /// Returns its line of the table.
+    fn row(&self, mode: &str, told: Duration, damage: &Damage) -> String {
+        let Self { name, fate, .. } = self;
+        let told =
+            if self.said.is_empty() { "by its end".to_owned() } else { format!("{:.1}", told.as_secs_f64()) };
+        if *fate == Fate::Cut {
+            return format!("| {name} | {mode} | {fate:?} | all | {told} | when it is back |");
+        }
+        let Damage { silence, lost } = damage;
+        format!("| {name} | {mode} | {fate:?} | {lost} | {told} | {:.1} |", silence.as_secs_f64())
+    }
 }
 
 /// Runs a fault in a mode. Returns a line of the table.
-#[expect(clippy::too_many_lines, reason = "a story, told in its order")]
 fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
-    let Fault { name, keys, begin, end, said, fate, .. } = fault;
+    let Fault { name, keys, begin, end, fate, .. } = fault;
     let what = format!("{name}, {mode}");
     let skipped = |why: &str| {
         super::common::skip(&format!("{what}: {why}"));
@@ -399,19 +499,10 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
     }
     scene.router = Some(Running::start(&scene.network, &text, &[]));
     let streams = Stream::start_all(&scene.network, mode, RATE, SIZE, 5_000);
-    let folder = scene.router().folder();
-    let log = || std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
     let mut before = String::new();
     let mut begun = Instant::now();
     if !fault.is_before_start {
-        std::thread::sleep(Duration::from_millis(200));
-        scene.expect_shaped(SHAPED, LEAST_ARRIVED, &format!("{what}: without the fault"));
-        // The streams wait behind the burst.
-        let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
-        assert!(passes, "{what}: no datagram passes without the fault\n{}", log());
-        std::thread::sleep(Duration::from_millis(100));
-        before = log();
-        assert!(!before.contains("ALARM"), "{what}: without a fault: {before}");
+        before = scene.expect_no_fault(&streams, &what);
         begun = Instant::now();
         match scene.act(*begin) {
             Ok(fault) => going_on = fault,
@@ -422,27 +513,12 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
             begun = Instant::now();
         }
     }
-    let told = loop {
-        if if said.is_empty() {
-            scene.router.as_mut().expect("it runs").has_ended()
-        } else {
-            log()[before.len()..].matches(said).count() >= fault.times(mode)
-        } {
-            break begun.elapsed();
-        }
-        assert!(begun.elapsed() < fault.limit(), "{what}: `{said}` is not in\n{}", log());
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    if *fate == Fate::Open {
-        let why = scene.router().status()["bypass"].to_string();
-        assert!(why.contains(said), "{what}: status says {why}");
-    }
+    let told = scene.expect_told(fault, before.len(), begun, &what);
     if *begin == Act::Hogs {
         expect_real_time(scene.router());
     }
     if !matches!(fate, Fate::Waits | Fate::Lost | Fate::Cut) {
-        let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
-        assert!(passes, "{what}: no datagram passes\n{}", log());
+        scene.expect_passage(&streams, &what);
     }
     std::thread::sleep(GOES_ON);
     // The streams wait behind a burst.
@@ -453,48 +529,15 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
         panic!("{what}: it does not end: {why}");
     }
     if !matches!(fate, Fate::Ended | Fate::Cut) {
-        let until = Instant::now() + LIMIT;
-        while let Some(why) = scene.router().status()["bypass"]["why"].as_str().filter(|why| !why.is_empty())
-        {
-            assert!(Instant::now() < until, "{what}: still {why}\n{}", log());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let passes = streams.iter().all(|stream| stream.passes_within(LIMIT));
-        assert!(passes, "{what}: no datagram passes afterwards\n{}", log());
+        scene.expect_no_bypass(&what);
+        scene.expect_passage(&streams, &format!("{what}: afterwards"));
         if *fate != Fate::Shaped {
             scene.expect_shaped(SHAPED, LEAST_ARRIVED, &format!("{what}: afterwards"));
         }
     }
-    let outcomes: Vec<Ended> = streams.into_iter().map(Stream::end).collect();
-    for outcome in outcomes.iter().filter(|_| *fate != Fate::Cut) {
-        let newest = outcome.arrived.iter().map(|it| it.0 as usize).max().expect("datagrams");
-        let sent = outcome.sent.len();
-        assert!(newest + 1 == sent, "{what}: traffic goes on: {newest} of {sent}\n{}", log());
-    }
-    let damages = outcomes.iter().map(|outcome| Damage::of(outcome, begun, watched_until));
-    let damage = damages.reduce(|all, one| all.with(&one)).expect("a stream");
-    let most = (damage.silence + Duration::from_secs(1)).as_secs_f64() * RATE as f64;
-    let lost = damage.lost;
-    let is_silence = *fate == Fate::Cut || (lost as f64) < most * outcomes.len() as f64;
-    assert!(is_silence, "{what}: {lost} lost in a silence of {:?}\n{}", damage.silence, log());
-    let router = scene.router.take().expect("it runs");
-    if matches!(fate, Fate::Ended | Fate::Cut) {
-        let (code, log) = router.wait();
-        assert_eq!(code, fault.code(), "{what}: {log}");
-    } else {
-        let log = router.stop();
-        assert!(!log.contains("panicked"), "{what}: {log}");
-        // Queues without a socket are said, but not as an alarm.
-        let is_alarm = matches!(fate, Fate::Around | Fate::Open) && !matches!(begin, Act::Queues(_));
-        assert_eq!(log.contains("ALARM"), is_alarm, "{what}: {log}");
-    }
-    let told = if said.is_empty() { "by its end".to_owned() } else { format!("{:.1}", told.as_secs_f64()) };
-    Some(match fate {
-        Fate::Cut => format!("| {name} | {mode} | {fate:?} | all | {told} | when it is back |"),
-        _ => {
-            format!("| {name} | {mode} | {fate:?} | {lost} | {told} | {:.1} |", damage.silence.as_secs_f64())
-        }
-    })
+    let damage = scene.damage(streams, *fate, [begun, watched_until], &what);
+    scene.expect_end(fault, &what);
+    Some(fault.row(mode, told, &damage))
 }
 
 #[test]

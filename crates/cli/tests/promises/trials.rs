@@ -75,6 +75,18 @@ impl Policies {
     }
 }
 
+/// Begins to apply a policy for a second, and kills the command after this time.
+fn apply_and_kill(router: &Running, policy: &str, after: Duration) {
+    router.write("new.toml", policy);
+    let mut command = lockgate(router.folder().path());
+    command.args(["apply", "new.toml", "--confirm-within", "1s", "--router", "./state"]);
+    let mut command = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    thread::sleep(after);
+    command.kill().expect("killed");
+    command.wait().expect("ended");
+    thread::sleep(Duration::from_millis(100));
+}
+
 #[test]
 fn trials_end_as_promised_and_lose_nothing() {
     let (applies, rate) = (number("LOCKGATE_APPLIES", 10), number("LOCKGATE_PACKETS", 2_000));
@@ -110,15 +122,7 @@ fn trials_end_as_promised_and_lose_nothing() {
                 }
                 // The command is killed before its request, during it, or after it.
                 3 => {
-                    router.write("new.toml", &policies.roomy(number));
-                    let mut command = lockgate(router.folder().path());
-                    command.args(["apply", "new.toml", "--confirm-within", "1s", "--router", "./state"]);
-                    let mut command =
-                        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-                    thread::sleep(Duration::from_millis(number * 7 % 150));
-                    command.kill().expect("killed");
-                    command.wait().expect("ended");
-                    thread::sleep(Duration::from_millis(100));
+                    apply_and_kill(&router, &policies.roomy(number), Duration::from_millis(number * 7 % 150));
                     taken += u32::from(status(&router).trial.is_some());
                     await_policy(&router, &confirmed, begun);
                 }

@@ -6,9 +6,10 @@
 use std::time::{Duration, Instant};
 
 use lockgate_router::control::Engine;
+use lockgate_router::router::Router;
 use serde_json::Value;
 
-use super::common::ROUTER_ADDRESSES;
+use super::common::{Network, ROUTER_ADDRESSES};
 use super::setting::{dotted, has, head, lockgate, network, number, quantile, run_well};
 use super::stream::{Ended, Stream};
 
@@ -78,6 +79,30 @@ fn the_simulation_offers_the_rates_of_the_streams() {
     assert!(offered.abs_diff(expected) <= 3, "{offered} offered of {expected}");
 }
 
+/// Lets the router's kernel write its own address into what leaves by `eth2`.
+fn masquerade(network: &Network) {
+    for rule in [
+        "add table ip nat",
+        "add chain ip nat post { type nat hook postrouting priority 100; }",
+        "add rule ip nat post oifname eth2 masquerade",
+    ] {
+        run_well(&network.router, "nft", &[rule]);
+    }
+}
+
+/// Returns the 99th percentile of the sojourn times of each sample during this time.
+fn sojourns(router: &mut Router, lasting: Duration) -> Vec<Duration> {
+    let (mut p99s, mut number, begun) = (Vec::new(), None, Instant::now());
+    while begun.elapsed() < lasting {
+        std::thread::sleep(Duration::from_millis(100));
+        if let Some(sample) = router.sample().filter(|sample| number != Some(sample.number)) {
+            number = Some(sample.number);
+            p99s.extend(sample.ports[0].queues[0].sojourn_p99_s.map(Duration::from_secs_f64));
+        }
+    }
+    p99s
+}
+
 #[test]
 fn a_masquerading_kernel_gets_the_simulated_queue() {
     if !has(&["nft"]) {
@@ -86,29 +111,14 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
     let seconds = number("LOCKGATE_SECONDS", 4);
     for kind in ["cake", "fq_codel"] {
         let Some(network) = network("egress") else { return };
-        for rule in [
-            "add table ip nat",
-            "add chain ip nat post { type nat hook postrouting priority 100; }",
-            "add rule ip nat post oifname eth2 masquerade",
-        ] {
-            run_well(&network.router, "nft", &[rule]);
-        }
+        masquerade(&network);
         let text = format!("{}{}", head("egress", ""), port("wan", kind));
         let (mut router, _) = network.start(&text.replace("queue.q", "rate = \"10mbit\"\nqueue.q"));
         let streams: Vec<Stream> = (5_000..)
             .zip(STREAMS)
             .map(|(to, (_, rate, payload))| Stream::start(&network, "egress", rate, payload, to))
             .collect();
-        let mut p99s: Vec<Duration> = Vec::new();
-        let mut number = None;
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(seconds) {
-            std::thread::sleep(Duration::from_millis(100));
-            if let Some(sample) = router.sample().filter(|sample| number != Some(sample.number)) {
-                number = Some(sample.number);
-                p99s.extend(sample.ports[0].queues[0].sojourn_p99_s.map(Duration::from_secs_f64));
-            }
-        }
+        let mut p99s = sojourns(&mut router, Duration::from_secs(seconds));
         let total = router.sample().expect("samples").ports[0].queues[0].total.clone();
         let streams: Vec<Ended> = streams.into_iter().map(Stream::end).collect();
         assert_eq!(router.stop().expect("drained").total(), 0);
@@ -124,7 +134,7 @@ fn a_masquerading_kernel_gets_the_simulated_queue() {
         );
         let rate = received_rate(&streams);
         // During the first second the queue fills.
-        let mut later: Vec<Duration> = p99s.iter().skip(1).copied().collect();
+        let later = p99s.get_mut(1..).unwrap_or_default();
         later.sort_unstable();
         let (p99, drops, offered) = simulated(kind, seconds);
         // While the other streams send; they end before this one.

@@ -69,6 +69,29 @@ struct Queue {
     wait: f64,
 }
 
+/// Returns a shaper or policer, and the depth of its bucket in bytes.
+fn bucketed(family: &str, rate: f64, bytes: u64, draw: &mut Draw) -> (String, f64) {
+    let bits = rate as u64;
+    let mut bucket = draw.log(9_000.0, 400_000.0).min(rate / 8.0).max(9_000.0);
+    let burst = bucket as u64;
+    let excess = burst / 2;
+    let text = match (family, draw.0.below(3)) {
+        ("shaper", _) => {
+            format!(
+                "queue.q = {{ kind = \"tbf\", rate = \"{bits}bit\", burst = \"{burst}B\", limit = \"{bytes}B\" }}\n"
+            )
+        }
+        (_, 0) => {
+            bucket += excess as f64;
+            format!(
+                "queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\", excess_burst = \"{excess}B\" }}\n"
+            )
+        }
+        _ => format!("queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\" }}\n"),
+    };
+    (text, bucket)
+}
+
 fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
     let bits = rate as u64;
     let least = (12.0 * 1442.0 * 8.0 / rate).max(0.015);
@@ -89,25 +112,9 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
         "fifo" => format!("queue.q = {{ {fifo} }}\n"),
         "fifo-head" => format!("queue.q = {{ {fifo}, overflow = \"head\" }}\n"),
         "shaper" | "policer" => {
-            bucket = draw.log(9_000.0, 400_000.0).min(rate / 8.0).max(9_000.0);
-            let burst = bucket as u64;
-            let excess = burst / 2;
-            match (family, draw.0.below(3)) {
-                ("shaper", _) => {
-                    format!(
-                        "queue.q = {{ kind = \"tbf\", rate = \"{bits}bit\", burst = \"{burst}B\", limit = \"{bytes}B\" }}\n"
-                    )
-                }
-                (_, 0) => {
-                    bucket += excess as f64;
-                    format!(
-                        "queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\", excess_burst = \"{excess}B\" }}\n"
-                    )
-                }
-                _ => format!(
-                    "queue.q = {{ kind = \"policer\", rate = \"{bits}bit\", burst = \"{burst}B\" }}\n"
-                ),
-            }
+            let (text, depth) = bucketed(family, rate, bytes, draw);
+            bucket = depth;
+            text
         }
         "red" => {
             let max = bytes.max(12_000);

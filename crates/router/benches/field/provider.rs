@@ -106,6 +106,69 @@ pub(crate) fn run(seconds: u64, plan: u64) {
     print_load();
 }
 
+/// Measures for `seconds` beside `hogs` busy programs, with `plan` Mbit/s for each subscriber. Prints a row.
+fn measure(
+    network: &Network,
+    router: &mut Router,
+    flows: &[[Bulk; 2]],
+    [seconds, plan]: [u64; 2],
+    hogs: usize,
+    is_tagged: bool,
+) {
+    let _busy = Hogs::start(hogs);
+    std::thread::sleep(Duration::from_secs(1));
+    let read = || {
+        let ends = flows.iter().map(|[down, up]| [down.counts(), up.counts()]).collect::<Vec<_>>();
+        (Instant::now(), ends)
+    };
+    let watch_one = |router: &mut Router, port| {
+        Watch::start(router, port, &format!("class.plan/C{:04}", SUBSCRIBERS / 2), |_| Some(0))
+    };
+    let watches = [PORTS[0], PORTS[1]].map(|port| watch_one(router, port));
+    let (own_before, (begun, before)) = (plans(router), read());
+    let own = (&network.hosts[1], IpAddr::from(HOST));
+    let trips = keystrokes(own, (&network.router, BOX.into()), Duration::from_secs(seconds));
+    let ((ended, after), own_after) = (read(), plans(router));
+    let passed = (ended - begun).as_secs_f64();
+    let empty = watches.map(|watch| {
+        let queues = watch.end();
+        queues.get(&0).map_or(f64::NAN, |queue| queue.empty_share(Duration::ZERO))
+    });
+    let (segment, header) = if is_tagged {
+        (f64::from(TAGGED_MTU) - HEADER, HEADER + TAGS)
+    } else {
+        (SEGMENT, HEADER + ETHERNET)
+    };
+    let shares = [0, 1].map(|side: usize| {
+        let rate = plan as f64 * 1e6 / if side == 0 { 1.0 } else { 4.0 };
+        let of = |value: &dyn Fn(&Counts, &Counts) -> f64| {
+            spread(
+                before.iter().zip(&after).map(|(before, after)| value(before, after) * 8.0 / passed / rate),
+            )
+        };
+        // In a direction arrive the data of one connection, and the acknowledgements of the other.
+        let data =
+            |before: &Counts, after: &Counts| (after[side][1].received.0 - before[side][1].received.0) as f64;
+        let goodput = of(&|before, after| data(before, after) * (segment + header) / segment);
+        let frames = of(&|before, after| {
+            let segments = |of: usize, end: usize| {
+                (after[of][end].received_segments - before[of][end].received_segments) as f64
+            };
+            data(before, after) + header * (segments(side, 1) + segments(1 - side, 0))
+        });
+        let lasting = own_after.0 - own_before.0;
+        let pairs = own_before.1[side].iter().zip(&own_after.1[side]);
+        let router = spread(pairs.map(|(before, after)| (after - before) * 8.0 / lasting / rate));
+        [goodput, frames, router].join(" | ")
+    });
+    let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| quantile(&trips, share));
+    let what = if is_tagged { ", in VLAN and PPPoE" } else { "" };
+    println!(
+        "| {plan} Mbit/s{what} | {hogs} | {} | {} | {:.3}, {:.3} | {p50:.1?} | {p99:.1?} | {most:.1?} |",
+        shares[0], shares[1], empty[0], empty[1]
+    );
+}
+
 fn part(seconds: u64, plan: u64, is_tagged: bool) {
     let Some(network) = Network::make(1_500) else { return };
     network.join();
@@ -129,62 +192,7 @@ fn part(seconds: u64, plan: u64, is_tagged: bool) {
     let flows: Vec<[Bulk; 2]> = (0..SUBSCRIBERS).map(flow).collect();
     std::thread::sleep(Duration::from_secs(5));
     for hogs in [0, 4] {
-        let _busy = Hogs::start(hogs);
-        std::thread::sleep(Duration::from_secs(1));
-        let read = || {
-            let ends = flows.iter().map(|[down, up]| [down.counts(), up.counts()]).collect::<Vec<_>>();
-            (Instant::now(), ends)
-        };
-        let watch_one = |router: &mut Router, port| {
-            Watch::start(router, port, &format!("class.plan/C{:04}", SUBSCRIBERS / 2), |_| Some(0))
-        };
-        let watches = [PORTS[0], PORTS[1]].map(|port| watch_one(&mut router, port));
-        let (own_before, (begun, before)) = (plans(&mut router), read());
-        let own = (&network.hosts[1], IpAddr::from(HOST));
-        let trips = keystrokes(own, (&network.router, BOX.into()), Duration::from_secs(seconds));
-        let ((ended, after), own_after) = (read(), plans(&mut router));
-        let passed = (ended - begun).as_secs_f64();
-        let empty = watches.map(|watch| {
-            let queues = watch.end();
-            queues.get(&0).map_or(f64::NAN, |queue| queue.empty_share(Duration::ZERO))
-        });
-        let (segment, header) = if is_tagged {
-            (f64::from(TAGGED_MTU) - HEADER, HEADER + TAGS)
-        } else {
-            (SEGMENT, HEADER + ETHERNET)
-        };
-        let shares = [0, 1].map(|side: usize| {
-            let rate = plan as f64 * 1e6 / if side == 0 { 1.0 } else { 4.0 };
-            let of = |value: &dyn Fn(&Counts, &Counts) -> f64| {
-                spread(
-                    before
-                        .iter()
-                        .zip(&after)
-                        .map(|(before, after)| value(before, after) * 8.0 / passed / rate),
-                )
-            };
-            // In a direction arrive the data of one connection, and the acknowledgements of the other.
-            let data = |before: &Counts, after: &Counts| {
-                (after[side][1].received.0 - before[side][1].received.0) as f64
-            };
-            let goodput = of(&|before, after| data(before, after) * (segment + header) / segment);
-            let frames = of(&|before, after| {
-                let segments = |of: usize, end: usize| {
-                    (after[of][end].received_segments - before[of][end].received_segments) as f64
-                };
-                data(before, after) + header * (segments(side, 1) + segments(1 - side, 0))
-            });
-            let lasting = own_after.0 - own_before.0;
-            let pairs = own_before.1[side].iter().zip(&own_after.1[side]);
-            let router = spread(pairs.map(|(before, after)| (after - before) * 8.0 / lasting / rate));
-            [goodput, frames, router].join(" | ")
-        });
-        let [p50, p99, most] = [0.5, 0.99, 1.0].map(|share| quantile(&trips, share));
-        let what = if is_tagged { ", in VLAN and PPPoE" } else { "" };
-        println!(
-            "| {plan} Mbit/s{what} | {hogs} | {} | {} | {:.3}, {:.3} | {p50:.1?} | {p99:.1?} | {most:.1?} |",
-            shares[0], shares[1], empty[0], empty[1]
-        );
+        measure(&network, &mut router, &flows, [seconds, plan], hogs, is_tagged);
     }
     drop(flows);
     let lost = router.stop().expect("drained").total();

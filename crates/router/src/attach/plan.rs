@@ -9,9 +9,9 @@ use lockgate_measure::figures::count;
 use lockgate_scenario::Policy;
 use lockgate_scenario::policy::{Attach, Direction, HostFrames, Mode};
 
-use super::find::find;
+use super::find::{Found, find};
 use super::pairs::near_name;
-use super::{NEW_BRIDGE, await_pairs_gone, taps};
+use super::{NEW_BRIDGE, Tap, await_pairs_gone, taps};
 use crate::doctor::lacking;
 use crate::failure::Failure;
 use crate::nat;
@@ -47,45 +47,11 @@ impl Plan {
                 lacking.join(", ")
             ));
         }
-        for (index, tap) in taps(policy).iter().enumerate() {
-            let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
-            let near = near_name(link, tap.is_second);
-            let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
-                None => format!("redirected to `{near}`"),
-                Some(1) => "redirected in the driver".to_owned(),
-                Some(queues) => format!("redirected in the driver, {queues} queues,"),
-            };
-            let what = match tap.direction {
-                Direction::Across => format!("what arrives is {to} before the bridge"),
-                Direction::Outgoing => format!("what the kernel sends is {to}"),
-                Direction::Incoming => format!("what arrives is {to} before the kernel"),
-            };
-            let packets =
-                if link.header == Some(LinkHeader::Absent) { ", packets without a link header" } else { "" };
-            lines.push(format!(
-                "{} = {} (index {}, MTU {}{packets}): {what}",
-                interface.role, link.name, link.index, link.mtu
-            ));
-        }
+        lines.extend(
+            taps(policy).iter().enumerate().map(|(index, tap)| redirection(policy, &found, index, tap)),
+        );
         if policy.mode == Mode::Bridge {
-            lines.push(match &found.bridge {
-                Some(bridge) => format!("the kernel bridge `{}` takes over where this router ends", bridge.name),
-                None => format!("a kernel bridge `{NEW_BRIDGE}` of both is made; it stays, and takes over where this router ends"),
-            });
-            if policy.attach == Attach::Tcx {
-                let made = found.bridge.is_none().then(|| NEW_BRIDGE.to_owned());
-                let own: Vec<String> = made.into_iter().chain(found.own.iter().cloned()).collect();
-                let sent = match policy.host {
-                    HostFrames::Pass => {
-                        "pass beside the queues; those that it forwards for others are queued"
-                    }
-                    HostFrames::Queue => "are queued",
-                };
-                lines.push(format!(
-                    "the host's own addresses on `{}` are served: frames for them pass, and those it sends {sent}",
-                    own.join("`, `")
-                ));
-            }
+            lines.extend(bridge(policy, &found));
         }
         let mut netlink = Netlink::open()?;
         lines.extend(found.alarms.iter().map(|alarm| format!("ALARM: {alarm}")));
@@ -101,4 +67,46 @@ impl Plan {
         }
         Ok(Self { lines })
     }
+}
+
+/// Returns the line of the redirection of a tap: `index` is its number in the policy.
+fn redirection(policy: &Policy, found: &Found, index: usize, tap: &Tap) -> String {
+    let (interface, link) = (&policy.interfaces[tap.interface], &found.links[tap.interface]);
+    let near = near_name(link, tap.is_second);
+    let to = match found.preflights.get(index).map(|preflight| preflight.queues) {
+        None => format!("redirected to `{near}`"),
+        Some(1) => "redirected in the driver".to_owned(),
+        Some(queues) => format!("redirected in the driver, {queues} queues,"),
+    };
+    let what = match tap.direction {
+        Direction::Across => format!("what arrives is {to} before the bridge"),
+        Direction::Outgoing => format!("what the kernel sends is {to}"),
+        Direction::Incoming => format!("what arrives is {to} before the kernel"),
+    };
+    let packets =
+        if link.header == Some(LinkHeader::Absent) { ", packets without a link header" } else { "" };
+    format!("{} = {} (index {}, MTU {}{packets}): {what}", interface.role, link.name, link.index, link.mtu)
+}
+
+/// Returns the lines of the kernel's bridge, which takes over where the router ends.
+fn bridge(policy: &Policy, found: &Found) -> Vec<String> {
+    let mut lines = vec![match &found.bridge {
+        Some(bridge) => format!("the kernel bridge `{}` takes over where this router ends", bridge.name),
+        None => format!(
+            "a kernel bridge `{NEW_BRIDGE}` of both is made; it stays, and takes over where this router ends"
+        ),
+    }];
+    if policy.attach == Attach::Tcx {
+        let made = found.bridge.is_none().then(|| NEW_BRIDGE.to_owned());
+        let own: Vec<String> = made.into_iter().chain(found.own.iter().cloned()).collect();
+        let sent = match policy.host {
+            HostFrames::Pass => "pass beside the queues; those that it forwards for others are queued",
+            HostFrames::Queue => "are queued",
+        };
+        lines.push(format!(
+            "the host's own addresses on `{}` are served: frames for them pass, and those it sends {sent}",
+            own.join("`, `")
+        ));
+    }
+    lines
 }

@@ -295,6 +295,71 @@ fn run(turn: &mut dyn FnMut(Turn, Instant) -> Instant) {
     }
 }
 
+/// Returns the packets that leave while the timeline of a scenario steps the rate of its first port.
+fn by_timeline(scenario: &lockgate_scenario::Scenario) -> Vec<(Instant, u32)> {
+    let model = &scenario.ports[0];
+    let mut by_timeline = Vec::new();
+    let mut port =
+        Port::new(model.tree.build().expect("a tree"), Random::stream(Seed(1), "wan")).with_pace(model.pace);
+    run(&mut |turn, now| {
+        match turn {
+            Turn::Step(index) => {
+                let Some(change) = scenario.changes.get(index) else { return now };
+                let mut change = Prepared::from(change.clone());
+                let (_, change) = change.of_port().expect("valid").expect("of a port");
+                port.apply(change, now, &NoHeaders).expect("a rate");
+            }
+            Turn::Arrive(sequence) => {
+                let header = Header { sequence, length: 1_000, flow: FlowId(0), ..Header::default() };
+                port.offer(Packet::new(header), now, &NoHeaders);
+            }
+            Turn::Poll => loop {
+                match port.poll(now, &NoHeaders) {
+                    Poll::Transmit(packet) => by_timeline.push((now, packet.sequence)),
+                    Poll::WaitUntil(at) => return at,
+                    Poll::Idle => return Instant::NEVER,
+                }
+            },
+        }
+        now
+    });
+    by_timeline
+}
+
+/// Returns the frames that leave while typed changes step the rate of a router's port.
+fn by_call(lines: &str) -> Vec<(Instant, u32)> {
+    let mut by_call = Vec::new();
+    let mut port = port_of(lines);
+    let (mut frames, mut pool) = (Frames::new(2_000, 1_100), Pool::default());
+    run(&mut |turn, now| {
+        match turn {
+            Turn::Step(index) => {
+                let rate = Some(Rate::from_bits(step(index).1 * 1_000_000));
+                let mut change = PortChange::of_pace(Pace { rate, ..port.port.pace() });
+                port.change(&mut change, now, &mut frames, &mut pool).expect("a rate");
+            }
+            Turn::Arrive(sequence) => {
+                let mut frame = [0; 1_000];
+                frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+                frame[996..].copy_from_slice(&sequence.to_be_bytes());
+                let slot = frames.slab.insert(&frame).expect("a free slot");
+                port.take(&[Arrival { at: now, ..arrival(slot) }], &mut frames, &mut pool);
+            }
+            Turn::Poll => {
+                let again = port.fill(now, &mut frames, &mut pool);
+                for slot in port.outgoing.drain(..) {
+                    let bytes = frames.slab.bytes(slot)[996..].try_into().expect("four bytes");
+                    by_call.push((now, u32::from_be_bytes(bytes)));
+                    frames.slab.release(slot);
+                }
+                return again;
+            }
+        }
+        now
+    });
+    by_call
+}
+
 /// By typed changes, as a controller makes them; by the timeline of a scenario at the engine's port, as the
 /// simulator plays it. `pie` draws, and what `cake` drops depends on the rate of its port.
 #[test]
@@ -313,61 +378,7 @@ fn a_rate_is_stepped_as_by_a_timeline() {
         }
         let files = std::collections::BTreeMap::<String, std::sync::Arc<[u8]>>::new();
         let scenario = lockgate_scenario::read(&text, "text", &files, &[]).expect("a scenario");
-        let model = &scenario.ports[0];
-        let mut by_timeline = Vec::new();
-        let mut port = Port::new(model.tree.build().expect("a tree"), Random::stream(Seed(1), "wan"))
-            .with_pace(model.pace);
-        run(&mut |turn, now| {
-            match turn {
-                Turn::Step(index) => {
-                    let Some(change) = scenario.changes.get(index) else { return now };
-                    let mut change = Prepared::from(change.clone());
-                    let (_, change) = change.of_port().expect("valid").expect("of a port");
-                    port.apply(change, now, &NoHeaders).expect("a rate");
-                }
-                Turn::Arrive(sequence) => {
-                    let header = Header { sequence, length: 1_000, flow: FlowId(0), ..Header::default() };
-                    port.offer(Packet::new(header), now, &NoHeaders);
-                }
-                Turn::Poll => loop {
-                    match port.poll(now, &NoHeaders) {
-                        Poll::Transmit(packet) => by_timeline.push((now, packet.sequence)),
-                        Poll::WaitUntil(at) => return at,
-                        Poll::Idle => return Instant::NEVER,
-                    }
-                },
-            }
-            now
-        });
-        let mut by_call = Vec::new();
-        let mut port = port_of(&lines);
-        let (mut frames, mut pool) = (Frames::new(2_000, 1_100), Pool::default());
-        run(&mut |turn, now| {
-            match turn {
-                Turn::Step(index) => {
-                    let rate = Some(Rate::from_bits(step(index).1 * 1_000_000));
-                    let mut change = PortChange::of_pace(Pace { rate, ..port.port.pace() });
-                    port.change(&mut change, now, &mut frames, &mut pool).expect("a rate");
-                }
-                Turn::Arrive(sequence) => {
-                    let mut frame = [0; 1_000];
-                    frame[12..15].copy_from_slice(&[8, 0, 0x45]);
-                    frame[996..].copy_from_slice(&sequence.to_be_bytes());
-                    let slot = frames.slab.insert(&frame).expect("a free slot");
-                    port.take(&[Arrival { at: now, ..arrival(slot) }], &mut frames, &mut pool);
-                }
-                Turn::Poll => {
-                    let again = port.fill(now, &mut frames, &mut pool);
-                    for slot in port.outgoing.drain(..) {
-                        let bytes = frames.slab.bytes(slot)[996..].try_into().expect("four bytes");
-                        by_call.push((now, u32::from_be_bytes(bytes)));
-                        frames.slab.release(slot);
-                    }
-                    return again;
-                }
-            }
-            now
-        });
+        let (by_timeline, by_call) = (by_timeline(&scenario), by_call(&lines));
         assert!(by_call.len() < 2_250, "{queue}: {} of 2308 leave, some are dropped", by_call.len());
         assert!(by_call == by_timeline, "{queue}");
     }

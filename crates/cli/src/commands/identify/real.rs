@@ -183,38 +183,47 @@ pub(super) fn between_namespaces(
         once: true,
         noise,
     };
+    beside_server(&spaces, &server, |at| {
+        let (results, probed) = channel();
+        let inside = spaces[0].inside(|| {
+            probe(at, &token, &limits, directions(arguments), [a, b], &mut |probed| {
+                let _ = results.send(probed);
+            })
+        });
+        for one in probed.try_iter() {
+            take(one);
+        }
+        inside.map_err(|why| Error::Refused { what: why.what, why: why.why })?
+    })
+    .map_err(|error| failed(&error))
+}
+
+/// Calls `client` with the address of `server` while it runs in the second namespace.
+fn beside_server(
+    spaces: &[Namespace; 2],
+    server: &Server,
+    client: impl FnOnce(SocketAddr) -> Result<(), Error>,
+) -> Result<(), Error> {
     let (sender, listening) = channel();
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let stop = || interrupt::is_requested() || is_over.load(std::sync::atomic::Ordering::Relaxed);
-    let done = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let serving = scope.spawn(|| {
             let mut told = |event: Event| {
                 if let Event::Listening(at) = event {
                     let _ = sender.send(Ok(at));
                 }
             };
-            let ended = spaces[1].inside(|| serve_clients(&server, &stop, &mut told));
+            let ended = spaces[1].inside(|| serve_clients(server, &stop, &mut told));
             if let Ok(Err(error)) = ended {
                 let _ = sender.send(Err(error));
             }
         });
-        let done = listening.recv().map_err(|_| Error::Ended).and_then(|at| at).and_then(|at| {
-            let (results, probed) = channel();
-            let inside = spaces[0].inside(|| {
-                probe(at, &token, &limits, directions(arguments), [a, b], &mut |probed| {
-                    let _ = results.send(probed);
-                })
-            });
-            for one in probed.try_iter() {
-                take(one);
-            }
-            inside.map_err(|why| Error::Refused { what: why.what, why: why.why })?
-        });
+        let done = listening.recv().map_err(|_| Error::Ended).and_then(|at| at).and_then(client);
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         let _ = serving.join();
         done
-    });
-    done.map_err(|error| failed(&error))
+    })
 }
 
 /// Returns an address of the second namespace to which the first has a route; the port is any.
