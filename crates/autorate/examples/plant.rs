@@ -3,7 +3,7 @@
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 
-#[path = "../tests/support/plant.rs"]
+#[path = "../tests/plant/mod.rs"]
 #[allow(dead_code, reason = "shared with the tests")]
 mod plant;
 

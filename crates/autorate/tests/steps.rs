@@ -1,6 +1,5 @@
 //! Rate steps of `brake` before the plant, and what every law keeps.
 
-#[path = "support/plant.rs"]
 mod plant;
 
 use lockgate_autorate::{Bounds, Controller, Law, MOST_PROBES, Parameters, Sample, Why};

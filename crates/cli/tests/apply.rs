@@ -1,11 +1,12 @@
 //! `apply`, `confirm`, `rollback` and `status` against a router whose engine only stores its policy.
 #![cfg(target_os = "linux")]
 
+mod command;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use command::lockgate;
 use lockgate_measure::monitor::Sample;
 use lockgate_router::control::claim::Claim;
 use lockgate_router::control::directories::Directories;
@@ -65,7 +66,7 @@ impl Router {
     fn run(&self, arguments: &[&str], code: i32) -> (String, String) {
         let mut arguments = arguments.to_vec();
         arguments.extend(["--router", "./state"]);
-        let output = lockgate(&arguments, self.folder.path());
+        let output = lockgate(self.folder.path(), &arguments);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         let (stdout, stderr) = (text(output.stdout), text(output.stderr));
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {stdout}{stderr}");
@@ -76,15 +77,6 @@ impl Router {
     fn title(&self) -> String {
         self.engine.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-fn lockgate(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("lockgate runs")
 }
 
 #[test]
@@ -152,7 +144,7 @@ fn what_is_wrong_is_said_with_its_fix() {
     for command in [&["status"][..], &["confirm"], &["rollback"], &["apply", "new.toml"]] {
         let mut arguments = command.to_vec();
         arguments.extend(["--router", "./state"]);
-        let output = lockgate(&arguments, &folder);
+        let output = lockgate(&folder, &arguments);
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{errors}");
         assert!(errors.contains("no router named `./state` runs here"), "{errors}");
@@ -172,7 +164,7 @@ fn a_policy_is_checked_as_a_scenario_is() {
          \"shaper\"\nqueue.shaper = { kind = \"drr\", children = [\"plan\"] }\nqueue.plan = { count = \"subscribers\", kind = \
          \"fifo\" }\n",
     );
-    let check = |arguments: &[&str]| lockgate(&[&["check"], arguments].concat(), folder.path());
+    let check = |arguments: &[&str]| lockgate(folder.path(), &[&["check"], arguments].concat());
     let output = check(&["house.toml"]);
     assert_eq!(
         (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
@@ -195,14 +187,14 @@ fn a_policy_is_checked_as_a_scenario_is() {
 #[test]
 fn the_doctor_of_routers_names_what_an_interface_lacks() {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = lockgate(&["doctor", "--json", "--router", "lo", "no-such-name"], folder.path());
+    let output = lockgate(folder.path(), &["doctor", "--json", "--router", "lo", "no-such-name"]);
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
     let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let findings = document["findings"].as_array().expect("findings");
     let state =
         |what: &str| findings.iter().find(|finding| finding["what"] == what).expect(what)["state"].clone();
     assert_eq!((state("lo"), state("no-such-name")), ("ok".into(), "missing".into()));
-    let output = lockgate(&["doctor", "--router", "lo"], folder.path());
+    let output = lockgate(folder.path(), &["doctor", "--router", "lo"]);
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     for words in
         ["kernel", "privileges", "locked memory", "connections", "lo queues", "lo XDP", "lo offloads"]

@@ -1,18 +1,11 @@
 //! Bad input: a clear error with the right exit code, never a panic, and no file left.
 
+mod command;
+
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
-fn lockgate(arguments: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("lockgate runs")
-}
+use command::lockgate;
 
 const GOOD: &str = r#"title = "good"
 duration = "1s"
@@ -35,7 +28,7 @@ rate = "500kbit"
 fn refused(what: &str, text: &[u8], words: &[&str]) {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("bad.toml"), text).expect("written");
-    let output = lockgate(&["run", "bad.toml"], folder.path());
+    let output = lockgate(folder.path(), &["run", "bad.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{what}: {errors}");
     assert!(!errors.contains("panicked"), "{what}: {errors}");
@@ -142,7 +135,7 @@ fn captures_that_cannot_be_replayed_are_refused() {
             Some(bytes) => fs::write(&path, bytes).expect("written"),
             None => drop(fs::remove_file(&path)),
         }
-        let output = lockgate(&["run", "replay.toml", "--out", "out"], folder.path());
+        let output = lockgate(folder.path(), &["run", "replay.toml", "--out", "out"]);
         assert!(!folder.path().join("out").exists() || output.status.success(), "half-written results");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -167,7 +160,7 @@ fn results_go_where_they_can_or_nowhere() {
     fs::create_dir(folder.path().join("mine")).expect("created");
     fs::write(folder.path().join("mine/thesis.tex"), "precious").expect("written");
     for out in ["file", "file/below", "mine", "/proc/lockgate"] {
-        let output = lockgate(&["run", "good.toml", "--out", out], folder.path());
+        let output = lockgate(folder.path(), &["run", "good.toml", "--out", out]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{out}: {errors}");
         assert!(errors.contains("cannot write results") && errors.contains("--out"), "{out}: {errors}");
@@ -175,7 +168,7 @@ fn results_go_where_they_can_or_nowhere() {
     assert_eq!(fs::read_to_string(folder.path().join("mine/thesis.tex")).expect("kept"), "precious");
     // A second run replaces the first, whole.
     for _ in 0..2 {
-        let output = lockgate(&["run", "good.toml", "--out", "results/today"], folder.path());
+        let output = lockgate(folder.path(), &["run", "good.toml", "--out", "results/today"]);
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     }
     let mut names: Vec<String> = fs::read_dir(folder.path().join("results"))
@@ -202,12 +195,12 @@ fn wrong_usage_is_said_with_the_way_out() {
         (&["reproduce", "nothing"], "caqt"),
     ];
     for (arguments, word) in cases {
-        let output = lockgate(arguments, folder.path());
+        let output = lockgate(folder.path(), arguments);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
         assert!(errors.contains(word), "{arguments:?}: `{word}` is not in\n{errors}");
     }
-    let bare = lockgate(&[], folder.path());
+    let bare = lockgate(folder.path(), &[]);
     assert_eq!(bare.status.code(), Some(0));
     assert_eq!(String::from_utf8_lossy(&bare.stdout).lines().count(), 10);
 }
@@ -218,7 +211,7 @@ fn too_large(what: &str, text: &str, words: &[&str]) {
     refused(what, text.as_bytes(), words);
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("large.toml"), text).expect("written");
-    let output = lockgate(&["check", "large.toml"], folder.path());
+    let output = lockgate(folder.path(), &["check", "large.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{what}: {errors}");
     assert!(words.iter().all(|word| errors.contains(word)), "{what}: {errors}");
@@ -249,20 +242,20 @@ fn a_scenario_that_takes_too_much_memory_is_refused_before_it_is_built() {
 fn memory_is_stated_and_its_limit_is_the_users() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("good.toml"), GOOD).expect("written");
-    let said = lockgate(&["check", "good.toml"], folder.path());
+    let said = lockgate(folder.path(), &["check", "good.toml"]);
     assert!(String::from_utf8_lossy(&said.stdout).contains("MiB of memory"), "{said:?}");
-    let small = lockgate(&["run", "good.toml", "--memory", "10kB"], folder.path());
+    let small = lockgate(folder.path(), &["run", "good.toml", "--memory", "10kB"]);
     let errors = String::from_utf8_lossy(&small.stderr);
     assert_eq!(small.status.code(), Some(2), "{errors}");
     assert!(errors.contains("are allowed"), "{errors}");
     for wrong in ["12", "much", "0B"] {
-        let refused = lockgate(&["check", "good.toml", "--memory", wrong], folder.path());
+        let refused = lockgate(folder.path(), &["check", "good.toml", "--memory", wrong]);
         assert_eq!(refused.status.code(), Some(2));
         assert!(String::from_utf8_lossy(&refused.stderr).contains("such as `--memory 8GiB`"), "{refused:?}");
     }
     let series = with("[flow.f]", "[flow.f]\nstop = \"1ms\"") + "[record]\ninterval = \"1ns\"\n";
     fs::write(folder.path().join("large.toml"), series).expect("written");
-    let allowed = lockgate(&["check", "large.toml", "--memory", "4000GiB"], folder.path());
+    let allowed = lockgate(folder.path(), &["check", "large.toml", "--memory", "4000GiB"]);
     assert_eq!(allowed.status.code(), Some(0), "{allowed:?}");
 }
 
@@ -271,7 +264,7 @@ fn a_scenario_is_read_as_far_as_one_can_be_long() {
     let folder = tempfile::tempdir().expect("a folder");
     let long = fs::File::create(folder.path().join("long.toml")).expect("created");
     long.set_len(33 << 20).expect("a hole");
-    let output = lockgate(&["check", "long.toml"], folder.path());
+    let output = lockgate(folder.path(), &["check", "long.toml"]);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors.contains("longer than the 33554432 bytes"), "{errors}");
@@ -310,7 +303,7 @@ fn names_reach_no_terminal_and_no_runner_as_commands() {
         (vec!["compare", file, "--seeds", "1..2", "--out", "compared"], 3),
         (vec!["run", missing.as_str()], 2),
     ] {
-        let output = lockgate(&arguments, folder.path());
+        let output = lockgate(folder.path(), &arguments);
         let all = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert!(is_safe(&all), "{arguments:?}: {all:?}");
         assert!(output.status.code().is_some_and(|code| code < 10), "{arguments:?} ({code}): {all}");

@@ -1,8 +1,12 @@
 //! `lockgate diff`: packets, trees and runs of two files.
 
+mod command;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use command::{lockgate, text};
 
 /// Wide prefix before the narrow one, and the reverse.
 const WIDE_FIRST: &str = "tc qdisc add dev eth1 root handle 1: htb default 15
@@ -28,12 +32,7 @@ queue.bulk = { kind = "fq_codel", rate = "18mbit", ceil = "20mbit" }
 "#;
 
 fn diff(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-    command.arg("diff").args(arguments).current_dir(directory).output().expect("lockgate runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    lockgate(directory, &[&["diff"], arguments].concat())
 }
 
 /// Compares two texts without runs. Returns the exit code and the output.

@@ -1,10 +1,13 @@
 //! `lockgate test` fails closed: whatever keeps it from judging is a failure in every output: exit code,
 //! `JUnit`, GitHub's annotations and JSON.
 
+mod command;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use command::{lockgate, text};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -27,19 +30,6 @@ interfaces = { wan = "eth0" }
 rate = "5mbit"
 queue.q = { kind = "fq_codel" }
 "#;
-
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("lockgate runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Returns a folder with a scenario that holds, `qos/line.toml`, and a baseline of its seeds 1 to 3.
 fn folder() -> TempDir {

@@ -2,16 +2,13 @@
 //! its own, as docs/guides/router.md tells it. The files are those of examples/house; `promises/house.rs`
 //! puts the policy on veths.
 
+mod command;
+
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+
+use command::{both as text, lockgate};
 
 const HOUSE: &str = include_str!("../../../examples/house/house.toml");
-
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    let run = Command::new(env!("CARGO_BIN_EXE_lockgate")).args(arguments).current_dir(folder).output();
-    run.expect("lockgate runs")
-}
 
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a directory");
@@ -21,10 +18,6 @@ fn folder() -> tempfile::TempDir {
     write("cable.toml", include_str!("../../../examples/house/cable.toml"));
     write("dsl.toml", include_str!("../../../examples/house/dsl.toml"));
     folder
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]

@@ -13,10 +13,7 @@ use lockgate::{Files, Options, Override, Seed, verdict};
 use lockgate_scenario::policy::{Policy, read_policy};
 use lockgate_scenario::policy_text::{Exported, exported};
 use lockgate_scenario::{embed_tables, laboratory};
-
-#[path = "../../../tests/lines.rs"]
-#[allow(dead_code, reason = "ports are stated by the policy here")]
-mod lines;
+use lockgate_testing::lines;
 
 type Shared = BTreeMap<String, Arc<[u8]>>;
 

@@ -1,12 +1,8 @@
 //! `lockgate new`: each scenario to start from is valid, and no file is overwritten.
 
-use std::path::Path;
-use std::process::{Command, Output};
+mod command;
 
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    let run = Command::new(env!("CARGO_BIN_EXE_lockgate")).args(arguments).current_dir(folder).output();
-    run.expect("lockgate runs")
-}
+use command::lockgate;
 
 #[test]
 fn every_start_is_valid_and_no_file_is_overwritten() {

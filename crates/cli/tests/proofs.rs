@@ -1,8 +1,11 @@
 //! `lockgate prove` and `lockgate attack`, on the scenario of their guide.
 
+mod command;
+
 use std::path::Path;
 use std::process::{Command, Output};
 
+use command::both as text;
 use serde_json::Value;
 
 fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
@@ -20,10 +23,6 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("call.toml"), scenario).expect("written");
     folder
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]

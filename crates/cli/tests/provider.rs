@@ -1,10 +1,13 @@
 //! A provider's files as a user meets them: a tower that carries less than its access points, members with
 //! the columns of their table, and names of files and devices that a shell would read otherwise.
 
+mod command;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use command::lockgate;
 use serde_json::Value;
 
 const POLICY: &str = include_str!("../../../examples/provider/provider.toml");
@@ -45,15 +48,6 @@ fn folder() -> tempfile::TempDir {
         fs::write(folder.path().join(name), text).expect("written");
     }
     folder
-}
-
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("lockgate runs")
 }
 
 fn errors(output: &Output) -> String {

@@ -1,10 +1,12 @@
 //! `lockgate reproduce` from the folder of a paper to its verdicts, exit code and files.
 
+mod command;
 mod page;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use command::lockgate;
 
 const SCENARIO: &str = r#"
 title    = "a queue that is too fast for its line"
@@ -124,14 +126,6 @@ kinds = ["fq_codel"]
 head = "one over two"
 value = "[$run: flow.one.throughput] / [$run: flow.two.throughput]"
 "#;
-
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .expect("lockgate runs")
-}
 
 /// Returns a folder with a paper of this claims file.
 fn paper(claims: &str) -> tempfile::TempDir {

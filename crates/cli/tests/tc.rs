@@ -1,20 +1,14 @@
 //! `lockgate tc`: the guide is run as it stands, and what is wrong is said with its place.
 
+mod command;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+
+use command::{lockgate, text};
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn lockgate(directory: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-    command.args(arguments).current_dir(directory).output().expect("lockgate runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// Returns the first block of this language on a page.

@@ -1,24 +1,12 @@
 //! The verdict of a run: judged by all seeds, in one line, without control characters for the terminal.
 
-use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
+mod command;
 
+use std::fs;
+
+use command::{lockgate, text};
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn lockgate(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(arguments)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("lockgate runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
 
 /// Returns a folder with this scenario as `s.toml`.
 fn folder(scenario: &str) -> TempDir {

@@ -349,8 +349,4 @@ fn bypass_pace(pace: Pace) -> Pace {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/lines.rs"]
-mod lines;
-
-#[cfg(test)]
 mod tests;

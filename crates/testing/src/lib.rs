@@ -1,8 +1,11 @@
-//! Record of tests that this host cannot run, which tests of several crates share.
+//! Help for tests of several crates: lines with their bytes on the wire, and the record of tests that this
+//! host cannot run.
 //!
 //! A test that lacks a tool, a right or a file calls [`skipped`] and returns. libtest hides the output of
 //! tests that pass, so the record goes to a file, too: `make test` names it in `LOCKGATE_SKIPPED`, prints its
 //! lines at the end, and compares them with `tests/skips.txt`.
+
+pub mod lines;
 
 use std::io::Write;
 

@@ -1,25 +1,25 @@
 //! Lines of tc-cake(8), each with the bytes on the wire by hand, and all places where one is stated.
 
 /// Word of `cake`, and what it stands for.
-pub(crate) struct Line {
+pub struct Line {
     /// The word.
-    pub(crate) word: &'static str,
+    pub word: &'static str,
     /// Bytes beyond the packet; `None`: the frame counts.
     bytes: Option<i64>,
     mpu: u64,
     framing: &'static str,
     /// Bytes on the wire of packets of [`PACKETS`], in frames of Ethernet and without a link header.
-    pub(crate) lengths: [[u64; 4]; 2],
+    pub lengths: [[u64; 4]; 2],
 }
 
 /// Lengths of packets.
-pub(crate) const PACKETS: [u64; 4] = [40, 104, 576, 1500];
+pub const PACKETS: [u64; 4] = [40, 104, 576, 1500];
 
 /// Bytes of a link header: of Ethernet, and none.
-pub(crate) const HEADERS: [u64; 2] = [14, 0];
+pub const HEADERS: [u64; 2] = [14, 0];
 
 /// Rate of the line in all places.
-pub(crate) const RATE: u64 = 5_000_000;
+pub const RATE: u64 = 5_000_000;
 
 const fn line(word: &'static str, bytes: i64, mpu: u64, framing: &'static str, lengths: [u64; 4]) -> Line {
     Line { word, bytes: Some(bytes), mpu, framing, lengths: [lengths; 2] }
@@ -30,7 +30,7 @@ const fn of_frames(word: &'static str, framing: &'static str, lengths: [[u64; 4]
 }
 
 /// By hand: packet and bytes, at least the minimum, then 53 for every 48 begun, or one more for every 64.
-pub(crate) const LINES: [Line; 19] = [
+pub const LINES: [Line; 19] = [
     line("ethernet", 38, 84, "noatm", [84, 142, 614, 1538]),
     line("docsis", 18, 64, "noatm", [64, 122, 594, 1518]),
     line("conservative", 48, 0, "atm", [106, 212, 689, 1749]),
@@ -55,12 +55,12 @@ pub(crate) const LINES: [Line; 19] = [
 
 impl Line {
     /// Returns true if links and ports have its name: if it is more than a modifier of `tc`.
-    pub(crate) fn has_name(&self) -> bool {
+    pub fn has_name(&self) -> bool {
         self.bytes.is_some() && !["no_overhead", "ether-vlan"].contains(&self.word)
     }
 
     /// Returns its keys beyond a packet, with `less` bytes of it in front.
-    pub(crate) fn keys(&self, less: u64) -> Vec<String> {
+    pub fn keys(&self, less: u64) -> Vec<String> {
         let bytes = self.bytes.map(|bytes| format!("overhead = \"{}B\"", bytes - less.cast_signed()));
         let mpu = (self.mpu > 0).then(|| format!("mpu = \"{}B\"", self.mpu));
         bytes.into_iter().chain(mpu).chain([format!("framing = \"{}\"", self.framing)]).collect()
@@ -68,7 +68,7 @@ impl Line {
 
     /// Returns ports that state it, at their own rate or at that of a queue, for frames with `header` bytes
     /// before the packet, which take `length` on the wire.
-    pub(crate) fn ports(&self, header: u64, length: u64) -> Vec<(&'static str, String)> {
+    pub fn ports(&self, header: u64, length: u64) -> Vec<(&'static str, String)> {
         let (of_packets, of_frames) = (self.keys(0), self.keys(header).join(", "));
         // Buckets of one packet, so that the next waits for its whole time.
         let buckets = format!("burst = \"{length}B\"");

@@ -11,6 +11,7 @@ use lockgate_engine::units::Duration;
 use lockgate_measure::recording::{PortSetup, Recording, Setup};
 use lockgate_scenario::change::Prepared;
 use lockgate_scenario::policy::read_policy;
+use lockgate_testing::lines;
 
 use super::*;
 

@@ -1,11 +1,9 @@
 //! What links do to packets, worked out by hand: exact times, loss, traces, routers bound by their processor.
 
 use lockgate_measure::recording::Window;
+use lockgate_testing::lines;
 
 use crate::common::{assert_near, one_link, simulate};
-
-#[path = "../../../../tests/lines.rs"]
-mod lines;
 
 const FIFO: &str = r#"root = "q"
 queue.q = { kind = "fifo" }"#;
