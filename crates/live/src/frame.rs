@@ -24,9 +24,6 @@ pub type Mac = [u8; 6];
 /// Length of the Ethernet header in bytes: Lockgate's own networks have no VLAN tags.
 pub const ETHERNET_HEADER: usize = 14;
 
-/// The broadcast address.
-pub const BROADCAST: Mac = [0xff; 6];
-
 /// Result of parsing a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParsedFrame {
