@@ -6,7 +6,7 @@ import type { ProblemData } from "../src/generated/lockgate";
 import { requestOf } from "../src/play/compared";
 import { replacements } from "../src/play/editor";
 import type { FromWorker, ToWorker } from "../src/play/engine";
-import { BASES, EXAMPLES, exampleOf, FIRST } from "../src/play/examples";
+import { BASES, EXAMPLES, EXPERIMENTS, exampleOf, FIRST } from "../src/play/examples";
 import { commandOf, reportPage } from "../src/play/leaving";
 import { checksum, hunks, linkOf, readLink } from "../src/play/link";
 import { Scale, STEPS, written } from "../src/play/number";
@@ -144,6 +144,8 @@ describe("a link", () => {
     ])
       for (const base of [null, example])
         expect((await readLink(await linkOf(text, base), BASES)).text).toBe(text);
+    // What a page would not open again is no link.
+    await expect(linkOf("a".repeat(1_000_000), example)).rejects.toThrow("too long for a link");
     // A changed example is another one.
     const other = BASES.map(({ name, text }) => ({ name, text: `${text}#` }));
     await expect(readLink(one, other)).rejects.toThrow("its example `home` is unknown");
@@ -181,14 +183,16 @@ describe("a text", () => {
     expect(recognised("sudo tc qdisc add dev eth0 root fq_codel")).toBe("commands of tc");
     expect(recognised("qdisc fq_codel 0: dev eth0 root refcnt 2 limit 10240p")).toBe("what tc prints");
     expect(recognised("config queue 'eth1'\n\toption download '85000'\n")).toBe("a configuration of SQM");
-    for (const { text } of EXAMPLES) expect(recognised(text)).toBeNull();
+    for (const { text } of [...EXAMPLES, ...EXPERIMENTS]) expect(recognised(text)).toBeNull();
     expect(recognised("see man 8 tc for what a class is")).toBeNull();
   });
 
   it("is an example with a sentence and its files", () => {
     expect(exampleOf(FIRST)).not.toBeNull();
-    for (const { name, shows } of EXAMPLES) expect(shows, name).not.toMatch(/^$|[[`]/);
+    for (const { name, shows } of [...EXAMPLES, ...EXPERIMENTS]) expect(shows, name).not.toMatch(/^$|[[`]/);
     expect(Object.keys(exampleOf("backup")?.files ?? {})).toEqual(["backup-files.txt"]);
+    expect(EXPERIMENTS.map(({ name }) => name)).toContain("borrow");
+    expect(Object.keys(exampleOf("run2c")?.files ?? {})).toEqual(["sizes.txt"]);
   });
 
   it("leaves as commands, whatever its lines are", () => {

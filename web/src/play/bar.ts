@@ -81,7 +81,7 @@ function takeAway(page: Page): HTMLElement {
 
 async function copyMarkdown(page: Page): Promise<void> {
   // An address on a disk leads nowhere for others.
-  const link = location.protocol === "file:" ? "" : await page.link();
+  const link = location.protocol === "file:" ? "" : await page.link().catch(() => "");
   await copyText(markdownOf(page.whole(), page.text(), link), "Markdown");
 }
 

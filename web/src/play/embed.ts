@@ -18,7 +18,8 @@ export function embedded(root: HTMLElement, asked: string | null, link: () => Pr
   document.documentElement.dataset["embed"] = part;
   const whole = h("a", { href: location.href, target: "_blank", rel: "noopener" }, "Open in the playground");
   const lead = async (): Promise<void> => {
-    whole.href = await link();
+    // A text that no link carries leaves that of the part.
+    whole.href = await link().catch(() => whole.href);
   };
   // The address changes with every slider: it is made when the link is about to be followed.
   for (const event of ["pointerenter", "focus", "pointerdown"])

@@ -1,4 +1,7 @@
-/** Scenarios that the page brings along: those of the repository, with the files that they name and what they show. */
+/**
+ * Scenarios that the page brings along: those of the repository and experiments of the papers, with the files that they
+ * name and what they show.
+ */
 import table from "../../../scenarios/README.md?raw";
 import type { Files } from "./engine";
 import type { Base } from "./link";
@@ -15,11 +18,18 @@ const texts = import.meta.glob<string>("../../../scenarios/*.toml", {
   import: "default",
   eager: true,
 });
-const beside = import.meta.glob<string>("../../../scenarios/*.{txt,csv}", {
-  query: "?raw",
-  import: "default",
-  eager: true,
-});
+/** Experiments of the papers that need no values from their claims. */
+const experiments = import.meta.glob<string>(
+  [
+    "../../../papers/{altq-wfq,caqt,linux-router,run2c}/{altq-wfq,caqt,linux-router,run2c}.toml",
+    "../../../papers/cbq-clock/{borrow,gaps,tcp-flood}.toml",
+  ],
+  { query: "?raw", import: "default", eager: true },
+);
+const beside = import.meta.glob<string>(
+  ["../../../scenarios/*.{txt,csv}", "../../../papers/run2c/sizes.txt"],
+  { query: "?raw", import: "default", eager: true },
+);
 /** Former texts of examples, `NAME.CHECKSUM.toml`, for links that refer to them. */
 const former = import.meta.glob<string>("./former/*.toml", { query: "?raw", import: "default", eager: true });
 
@@ -45,7 +55,13 @@ function sentences(): Map<string, string> {
   );
 }
 
-/** Examples, in the order of the table; without a row there last. */
+/** Experiments of the papers; the first sentence of a file says what it shows. */
+export const EXPERIMENTS: readonly Example[] = Object.entries(experiments).map(([path, text]) => {
+  const [, shows = ""] = /^# (.*?)(?: \(.*\))?\.(?:\s|$)/m.exec(text) ?? [];
+  return { name: nameOf(path), text, shows, files: filesOf(text) };
+});
+
+/** Scenarios of the repository, in the order of the table; without a row there last. */
 export const EXAMPLES: readonly Example[] = (() => {
   const told = sentences();
   const order = [...told.keys()];
@@ -62,11 +78,12 @@ export const EXAMPLES: readonly Example[] = (() => {
 export const FIRST = "voice-beside-bulk";
 
 export const exampleOf = (name: string | null): Example | null =>
-  EXAMPLES.find((one) => one.name === name) ?? null;
+  [...EXAMPLES, ...EXPERIMENTS].find((one) => one.name === name) ?? null;
 
 /** Texts that links refer to. */
 export const BASES: readonly Base[] = [
   ...EXAMPLES,
+  ...EXPERIMENTS,
   ...Object.entries(former).map(([path, text]) => ({
     name: nameOf(path).replace(/\.[0-9a-f]{8}$/, ""),
     text,

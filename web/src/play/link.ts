@@ -36,13 +36,22 @@ export function checksum(text: string): string {
   return (~sum >>> 0).toString(16).padStart(8, "0");
 }
 
-/** Returns the end of an address that carries a text, as the difference from an example or by itself. */
+/**
+ * Returns the end of an address that carries a text, as the difference from an example or by itself.
+ *
+ * @throws if the text is longer than a link may carry.
+ */
 export async function linkOf(text: string, base: Base | null): Promise<string> {
   const alone: Carried = { t: checksum(text), d: [[0, 0, text.split("\n")]] };
   const from = base && { b: base.name, c: checksum(base.text), t: alone.t, d: hunks(base.text, text) };
-  const written = await Promise.all([from, alone].map((one) => one && packed(one)));
-  const [first, second] = written.map((one) => one && START + base64url(one));
-  return first && first.length <= (second as string).length ? first : (second as string);
+  const texts = [...(from ? [from] : []), alone]
+    .map((one) => JSON.stringify(one))
+    .filter((one) => utf8Length(one) <= MOST);
+  const links = await Promise.all(texts.map(async (one) => START + base64url(await packed(one))));
+  // Of equal ones the first.
+  const [shortest] = links.sort((one, other) => one.length - other.length);
+  if (shortest === undefined) throw new Error("the text is too long for a link");
+  return shortest;
 }
 
 /**
@@ -136,10 +145,10 @@ function isCarried(value: unknown): value is Carried {
   return isText(b) && isText(c) && typeof t === "string" && Array.isArray(d) && d.every(isHunk);
 }
 
-async function packed(carried: Carried): Promise<Uint8Array> {
-  const stream = new Blob([JSON.stringify(carried)])
-    .stream()
-    .pipeThrough(new CompressionStream("deflate-raw"));
+const utf8Length = (text: string): number => new Blob([text]).size;
+
+async function packed(json: string): Promise<Uint8Array> {
+  const stream = new Blob([json]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 

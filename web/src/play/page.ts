@@ -311,13 +311,20 @@ class Play {
 
   /** Makes the page's address that of its text: to open it again, or to go back to it. */
   async #address(text: string): Promise<void> {
-    const hash = await this.#hash(false);
-    if (text === this.#editor.text)
+    // A text that no link carries leaves the address as it was.
+    const hash = await this.#hash(false).catch(() => null);
+    if (hash !== null && text === this.#editor.text)
       history.replaceState(null, "", location.pathname + location.search + hash);
   }
 
   async #copyLink(): Promise<void> {
-    const link = await this.#link();
+    let link: string;
+    try {
+      link = await this.#link();
+    } catch (error) {
+      this.#notice.tell(`There is no link: ${messageOf(error)}.`, true);
+      return;
+    }
     history.replaceState(null, "", new URL(link).hash);
     await copyText(link, "Link");
   }

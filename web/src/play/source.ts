@@ -1,11 +1,16 @@
 /** Source of the text: an example, a file, or a foreign text that is imported. */
 import { h } from "../dom";
 import { type Files, Overtaken, Problems } from "./engine";
-import { EXAMPLES, type Example, exampleOf, FIRST } from "./examples";
+import { EXAMPLES, EXPERIMENTS, type Example, exampleOf, FIRST } from "./examples";
 import type { Notice } from "./notice";
 import { messageOf } from "./problems";
 import { recognised } from "./recognise";
 import type { Supervised } from "./supervised";
+
+/** Limit on the size of a file or a pasted text, in bytes: the page checks and draws all of it at each key. */
+const MOST = 1_000_000;
+
+const optionOf = ({ name, shows }: Example): HTMLElement => h("option", { value: name, title: shows }, name);
 
 /** Calls of a source to the page. */
 interface Calls {
@@ -33,7 +38,8 @@ export class Source {
       },
     },
     h("option", { value: "", disabled: true }, "no example"),
-    ...EXAMPLES.map(({ name, shows }) => h("option", { value: name, title: shows }, name)),
+    h("optgroup", { label: "Scenarios" }, ...EXAMPLES.map(optionOf)),
+    h("optgroup", { label: "Experiments of papers" }, ...EXPERIMENTS.map(optionOf)),
   );
   /** What the example shows. */
   readonly shows = h("p", { class: "note shows" });
@@ -83,6 +89,7 @@ export class Source {
 
   /** Imports a pasted text, if it is none of a scenario. Returns whether it is. */
   pasted(text: string): boolean {
+    if (this.#isTooLarge(text.length, "the pasted text")) return true;
     const what = recognised(text);
     if (what === null || !this.calls.engine()) return false;
     void this.#import(text, what, "pasted");
@@ -92,11 +99,19 @@ export class Source {
   async #opened(): Promise<void> {
     const [file] = this.#input.files ?? [];
     this.#input.value = "";
-    if (!file) return;
+    if (!file || this.#isTooLarge(file.size, file.name)) return;
     const text = await file.text();
     const what = recognised(text);
     if (what !== null) void this.#import(text, what, file.name);
     else this.calls.load({ name: file.name.replace(/\.toml$/, ""), text, shows: "", files: {} });
+  }
+
+  /** Tells that a text of this many bytes is too large, if it is. */
+  #isTooLarge(bytes: number, what: string): boolean {
+    if (bytes <= MOST) return false;
+    const size = (bytes / 1e6).toFixed(1);
+    this.notice.tell(`${what} has ${size} MB: the page takes texts of up to ${MOST / 1e6} MB.`, true);
+    return true;
   }
 
   async #import(text: string, what: string, name: string): Promise<void> {
