@@ -21,6 +21,21 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/** Returns a text with its parts in backticks as code. */
+export function coded(text: string): (Node | string)[] {
+  const parts = text.split("`");
+  // An odd number of backticks is text.
+  if (parts.length % 2 === 0) return [text];
+  return parts.flatMap((part, at) => (part === "" ? [] : [at % 2 === 1 ? h("code", {}, part) : part]));
+}
+
+/** Writes a text with its parts in backticks as code; nothing if the element has it already. */
+export function writeCoded(element: HTMLElement, text: string): void {
+  if (element.dataset["text"] === text) return;
+  element.dataset["text"] = text;
+  element.replaceChildren(...coded(text));
+}
+
 /** Creates an SVG element, like `h`. */
 export function svg<K extends keyof SVGElementTagNameMap>(
   tag: K,

@@ -1,5 +1,5 @@
 /** Condition of what runs, in words: what hurts, how full each link is, and the policy of a router. */
-import { h, update } from "../dom";
+import { coded, h, update, writeCoded } from "../dom";
 import { micro } from "../format";
 import type { PortSample, RouterSample, Sample, Status } from "../generated/lockgate";
 import { samplesAfter } from "./feed";
@@ -53,7 +53,9 @@ export function policyOf(router: RouterSample): { text: string; urgent: boolean 
 }
 
 export class Condition {
-  readonly #hurts = h("p", { class: "hurts", role: "status" });
+  readonly #told = h("span");
+  readonly #advice = h("span", { class: "advice" });
+  readonly #hurts = h("p", { class: "hurts", role: "status" }, this.#told, this.#advice);
   readonly #facts = h("p", { class: "facts" });
   readonly element = h("div", { class: "condition" }, this.#facts, this.#hurts);
 
@@ -76,8 +78,11 @@ export class Condition {
     const length = (sample?.at_s ?? 0) - (this.#since ?? Number.POSITIVE_INFINITY);
     const since =
       length >= LASTING_S ? ` for ${length < 120 ? `${Math.floor(length)} s` : left(length)}` : "";
-    const said = hurts === "" ? "No queue hurts." : `Hurts${since}: ${micro(hurts)}`;
-    if (this.#hurts.textContent !== said) this.#hurts.textContent = said;
+    // A sentence on the queue, and one on what is worth a trial.
+    const end = hurts.indexOf(". ");
+    const [told, advice] = end < 0 ? [hurts, ""] : [hurts.slice(0, end + 1), hurts.slice(end + 1)];
+    writeCoded(this.#told, hurts === "" ? "No queue hurts." : `Hurts${since}: ${micro(told)}`);
+    writeCoded(this.#advice, advice);
     this.#hurts.classList.toggle("bad", hurts !== "");
     // A run has its expectations and its picture for that.
     const isOperated = status.mode === "route" || status.mode === "kernel";
@@ -88,7 +93,7 @@ export class Condition {
       ...uses.map(({ text, full }) =>
         h("span", { class: full ? "full" : "" }, full ? `${text}, full` : text),
       ),
-      ...policy.map(({ text, urgent }) => h("span", { class: urgent ? "urgent" : "" }, text)),
+      ...policy.map(({ text, urgent }) => h("span", { class: urgent ? "urgent" : "" }, ...coded(text))),
       ...(status.mode === "kernel" ? notes.map((note) => h("span", { class: "note" }, micro(note))) : []),
     ]);
     this.#facts.hidden = this.#facts.childElementCount === 0;

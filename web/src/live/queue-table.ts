@@ -1,7 +1,7 @@
 /**
  * Table of queues: the trees of all ports, or the fullest queues that a filter finds; many ports are folded.
  */
-import { h } from "../dom";
+import { h, writeCoded } from "../dom";
 import type { PortSample, QueueSample, Sample } from "../generated/lockgate";
 import type { Ink } from "../palette";
 import type { Choice } from "./choice";
@@ -40,7 +40,14 @@ function withParents(
 }
 
 /** Classes of columns that stand back on narrow screens, by their headings. */
-const CLASSES: Record<string, string> = { kind: "word", max: "most", in: "rate", out: "rate", p50: "median" };
+const CLASSES: Record<string, string> = {
+  kind: "word",
+  max: "most",
+  in: "rate",
+  out: "rate",
+  p50: "median",
+  mark: "marked",
+};
 
 /** Returns a row of headings. */
 export const headings = (names: readonly string[]): HTMLElement =>
@@ -182,11 +189,12 @@ export class QueueTable {
       this.feed.status?.mode === "kernel" &&
       found.every((port) => port.queues.every((queue) => queue.sojourn_p99_s === null));
     this.note.hidden = listed.length === used.length && !isFolded(sample) && !isMean;
-    this.note.textContent = isMean
+    const note = isMean
       ? "Delay: the mean backlog over the rate. The kernel times no packets; `lockgate top --sojourn` does, with percentiles."
       : isFolded(sample)
         ? `${all - (sample?.left_out.queues ?? 0)} of ${all} queues, the worst; the filter finds the others.`
         : `${listed.length} of ${used.length} ports, the fullest; the filter finds the others.`;
+    writeCoded(this.note, note);
     return listed;
   }
 
@@ -292,7 +300,8 @@ function queueRow({ ringed, timed, reasoned }: Shape): LiveRow {
   const before = ["max", "in", "out", ...(timed ? ["p50"] : [])].map((name) =>
     h("td", { class: CLASSES[name] ?? "" }),
   );
-  const [delay, ring, drop, mark] = [h("td"), cells(ringed ? 2 : 0), h("td"), h("td")];
+  const [delay, ring, drop] = [h("td"), cells(ringed ? 2 : 0), h("td")];
+  const mark = h("td", { class: "marked" });
   const why = reasoned ? [h("td", { class: "why" })] : [];
   const element = h("tr", {}, head, kind, now, h("td", {}, bar), before, delay, ring, drop, mark, why);
   return {

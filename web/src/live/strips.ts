@@ -18,20 +18,31 @@ import { type PastColumns, withPast } from "./past";
 interface Strip {
   name: string;
   unit: string;
+  /** Index of its columns in `columns.ts`. */
+  of: number;
 }
 
 const OF_QUEUES: readonly Strip[] = [
-  { name: "Delay p99 (thin: median)", unit: "s" },
-  { name: "Rate (thin: offered)", unit: "bit/s" },
-  { name: "Backlog, packets (thin: maximum)", unit: "" },
-  { name: "Drops and marks (thin), packets an interval", unit: "" },
+  { name: "Delay p99 (thin: median)", unit: "s", of: DELAY },
+  { name: "Rate (thin: offered)", unit: "bit/s", of: RATE },
+  { name: "Backlog, packets (thin: maximum)", unit: "", of: 2 },
+  { name: "Drops and marks (thin), packets an interval", unit: "", of: 3 },
 ];
 
+/** Of queues whose packets are not timed, as in the kernel. */
+const OF_UNTIMED_QUEUES: readonly Strip[] = [
+  { name: "Delay, mean", unit: "s", of: DELAY },
+  ...OF_QUEUES.slice(1),
+];
+
+/** Columns of a congestion window, which a flow without TCP has not. */
+const WINDOW = 2;
+
 const OF_A_FLOW: readonly Strip[] = [
-  { name: "One-way delay p99 (thin: median)", unit: "s" },
-  { name: "Rate received (thin: offered)", unit: "bit/s" },
-  { name: "Congestion window", unit: "B" },
-  { name: "Lost, packets an interval", unit: "" },
+  { name: "One-way delay p99 (thin: median)", unit: "s", of: DELAY },
+  { name: "Rate received (thin: offered)", unit: "bit/s", of: RATE },
+  { name: "Congestion window", unit: "B", of: WINDOW },
+  { name: "Lost, packets an interval", unit: "", of: 3 },
 ];
 
 /** A change: its time, and a short label. */
@@ -120,7 +131,13 @@ export class Strips {
     const end = samples.at(-1)?.at_s ?? 0;
     const gone = (seen: QueueLifetime): string =>
       seen.last < end ? ` until ${significant(seen.last, 4)}${THIN}s` : "";
-    const key = JSON.stringify([flow, chosen.map((seen) => [seen.port, seen.queue, gone(seen)]), ink.name]);
+    const strips = stripsOf(samples, flow);
+    const key = JSON.stringify([
+      strips,
+      flow,
+      chosen.map((seen) => [seen.port, seen.queue, gone(seen)]),
+      ink.name,
+    ]);
     this.#rules = rules;
     this.#levels = levelsOf(samples.at(-1), chosen, flow);
     if (key !== this.#built) {
@@ -141,9 +158,10 @@ export class Strips {
           ),
         ),
       );
-      this.#build(flow === "" ? OF_QUEUES : OF_A_FLOW, chosen, ink, width);
+      this.#build(strips, chosen, ink, width);
     }
-    this.#plots.forEach((plot, strip) => {
+    this.#plots.forEach((plot, index) => {
+      const strip = strips[index]?.of ?? index;
       if (plot.width !== width) plot.setSize({ width, height: plot.height });
       const queues = chosen.map(({ queue }) => queue);
       const data =
@@ -307,6 +325,22 @@ export class Strips {
       ctx.fillText(text, x, bbox.top + 2 * devicePixelRatio);
     }
   }
+}
+
+/** Returns the strips of the queues, or of a flow if one is named. */
+function stripsOf(samples: readonly Sample[], flow: string): readonly Strip[] {
+  if (flow === "") return isUntimed(samples.at(-1)) ? OF_UNTIMED_QUEUES : OF_QUEUES;
+  const isWindowed = samples.some(({ flows }) => flows.find(({ name }) => name === flow)?.cwnd_bytes);
+  return isWindowed ? OF_A_FLOW : OF_A_FLOW.filter(({ of }) => of !== WINDOW);
+}
+
+/** True if delays of queues are known as means alone. */
+function isUntimed(sample: Sample | undefined): boolean {
+  const queues = (sample?.ports ?? []).flatMap((port) => port.queues);
+  return (
+    queues.every((queue) => queue.sojourn_p99_s === null) &&
+    queues.some((queue) => queue.sojourn_mean_s !== null)
+  );
 }
 
 /** Returns the bound of the delay and the rate of the link of what is shown, by strip. */
