@@ -121,7 +121,8 @@ pub struct Losses {
     /// Frames that were longer than the interface, or a slot.
     pub too_long: u64,
     /// Frames for an interface that was down.
-    pub down: u64,
+    #[serde(alias = "down")]
+    pub interface_down: u64,
     /// Frames that found a receive ring full, of which a super-frame counts as one, or that an interface
     /// dropped after it had taken them.
     pub at_interfaces: u64,
@@ -137,7 +138,7 @@ impl Losses {
         [
             (self.no_slot, "the queues held as many as the policy allows (`frames`)"),
             (self.too_long, "longer than the interface"),
-            (self.down, "for an interface that was down"),
+            (self.interface_down, "for an interface that was down"),
             (self.at_interfaces, "in full receive rings, or dropped by an interface"),
             (self.in_pairs, "in the router's own interfaces"),
             (self.at_the_end, "at the end"),
@@ -149,7 +150,7 @@ impl Losses {
         [
             ("no_slot", self.no_slot),
             ("too_long", self.too_long),
-            ("interface_down", self.down),
+            ("interface_down", self.interface_down),
             ("at_interfaces", self.at_interfaces),
             ("in_pairs", self.in_pairs),
             ("at_the_end", self.at_the_end),
@@ -162,7 +163,7 @@ impl Losses {
         Self {
             no_slot: self.no_slot + other.no_slot,
             too_long: self.too_long + other.too_long,
-            down: self.down + other.down,
+            interface_down: self.interface_down + other.interface_down,
             at_interfaces: self.at_interfaces + other.at_interfaces,
             in_pairs: self.in_pairs + other.in_pairs,
             at_the_end: self.at_the_end + other.at_the_end,
@@ -175,7 +176,7 @@ impl Losses {
         Self {
             no_slot: self.no_slot.saturating_sub(before.no_slot),
             too_long: self.too_long.saturating_sub(before.too_long),
-            down: self.down.saturating_sub(before.down),
+            interface_down: self.interface_down.saturating_sub(before.interface_down),
             at_interfaces: self.at_interfaces.saturating_sub(before.at_interfaces),
             in_pairs: self.in_pairs.saturating_sub(before.in_pairs),
             at_the_end: self.at_the_end.saturating_sub(before.at_the_end),

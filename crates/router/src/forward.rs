@@ -322,7 +322,7 @@ impl<D: Dataplane> Forwarder<D> {
                     1
                 }
                 Some(Stopped::Down) => {
-                    self.losses.down += 1;
+                    self.losses.interface_down += 1;
                     1
                 }
             };

@@ -71,7 +71,7 @@ fn losses_count_at_the_endpoint_where_the_frames_arrived() {
     };
     // Too long, and lost on their way out.
     forwarder.dataplane.waiting[1] = [vec![0; 60], vec![0; 101], vec![0; 102]].into();
-    forwarder.losses.down = 50;
+    forwarder.losses.interface_down = 50;
     forwarder.dataplane.unsent = 60;
     assert_eq!(forwarder.receive(&mut Vec::new()), 1);
     show(&mut forwarder);
