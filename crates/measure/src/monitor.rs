@@ -29,7 +29,7 @@ pub use self::interval::Pass;
 use self::interval::PortState;
 pub use self::judged::{MOST_JUDGED, judge_so_far};
 pub use self::marks::{Limits, mark};
-pub use self::pain::{Condition, LONGEST_WAIT, MOST_LOSS, Pain};
+pub use self::pain::{Condition, LONGEST_WAIT, MOST_LOSS, Pain, advice};
 use crate::histogram::Coarse;
 use crate::recording::{
     Event, FlowRecord, PortRecord, QueueFigures, Recording, SOJOURN_CLASSES, Totals, Window,
@@ -64,7 +64,7 @@ pub struct Sample {
     /// the run does not judge them while it goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub judged: Vec<JudgedRow>,
-    /// Sentence on the queue that hurts most; empty if none does.
+    /// Sentence on the queue that hurts most, and what is worth a trial there; empty if none does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub hurts: String,
     /// Events in the interval.

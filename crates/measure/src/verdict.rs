@@ -74,6 +74,9 @@ impl Summary {
         let mut findings: Vec<String> = changes.into_iter().map(|told| told.sentence).collect();
         findings.extend(blame::full_port(self));
         findings.push(longest_wait(self));
+        if outcome == Outcome::Missed {
+            findings.extend(waits::advice(self));
+        }
         findings.extend(limits::sentence(self));
         let phases = phases::table(self);
         RunVerdict { outcome, headline, change_first: first.is_some(), findings, rows, phases }

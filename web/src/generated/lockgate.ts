@@ -1322,7 +1322,7 @@ groups?: Array<GroupSample>,
 /** Expectations on flows, judged on the run from the end of its warm-up until now; empty before, and if
  * the run does not judge them while it goes on. */
 judged?: Array<JudgedRow>,
-/** Sentence on the queue that hurts most; empty if none does. */
+/** Sentence on the queue that hurts most, and what is worth a trial there; empty if none does. */
 hurts?: string,
 /** Events in the interval. */
 events: Array<EventSample>,

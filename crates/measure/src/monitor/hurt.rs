@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::pain::{Condition, active_leaves, starved};
+use super::pain::{Condition, active_leaves, advice, starved};
 use super::{PortSample, QueueSample, Sample};
 use crate::figures;
 
@@ -14,8 +14,12 @@ pub struct Hurt {
     pub port: String,
     /// Queue.
     pub queue: String,
-    /// 99th percentile of the time in the port; `None` if nothing was sent.
+    /// Discipline of the queue.
+    pub kind: String,
+    /// 99th percentile of the time in the port; `None` if nothing was sent, or packets are not timed.
     pub wait_s: Option<f64>,
+    /// Mean of the time in the port.
+    pub mean_s: Option<f64>,
     /// Time for which packets have waited and none was sent or dropped: the interval at least; `None` if one
     /// was.
     pub starved_s: Option<f64>,
@@ -35,7 +39,9 @@ impl Hurt {
         Self {
             port: port.name.clone(),
             queue: queue.name.clone(),
+            kind: queue.kind.to_string(),
             wait_s: queue.sojourn_p99_s,
+            mean_s: queue.sojourn_mean_s,
             starved_s: starved(queue, interval_s),
             loss: condition.loss,
             sent_bps: queue.sent_bps,
@@ -48,11 +54,17 @@ impl Hurt {
     pub fn hurts(&self) -> bool {
         self.condition.pain().is_some()
     }
+
+    /// Returns the sentence on it, and what is worth a trial in its place.
+    pub fn advised(&self) -> String {
+        advice(&self.kind).map_or_else(|| self.to_string(), |advice| format!("{self}. {advice}"))
+    }
 }
 
 impl fmt::Display for Hurt {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { port, queue, wait_s, starved_s, loss, sent_bps, packets, condition: _ } = self;
+        let Self { port, queue, kind: _, wait_s, mean_s, starved_s, loss, sent_bps, packets, condition: _ } =
+            self;
         let waiting = figures::count(*packets, "packet");
         if starved_s.is_some() {
             let interval = figures::seconds(*starved_s);
@@ -61,9 +73,13 @@ impl fmt::Display for Hurt {
                 "`{queue}` of port {port}: none left in the last {interval}, {waiting} waiting"
             );
         }
-        let wait = figures::seconds(*wait_s);
-        write!(to, "`{queue}` of port {port}: packets waited {wait} (p99), {:.1} % lost, ", loss * 100.0)?;
-        write!(to, "{} sent, {waiting} waiting", figures::rate(Some(*sent_bps)))
+        write!(to, "`{queue}` of port {port}: ")?;
+        if let Some((wait, statistic)) =
+            wait_s.map(|wait| (wait, "p99")).or(mean_s.map(|mean| (mean, "mean")))
+        {
+            write!(to, "packets waited {} ({statistic}), ", figures::seconds(Some(wait)))?;
+        }
+        write!(to, "{:.1} % lost, {} sent, {waiting} waiting", loss * 100.0, figures::rate(Some(*sent_bps)))
     }
 }
 
@@ -115,6 +131,22 @@ mod tests {
         let found = worst(&shown).expect("active");
         assert_eq!((found.queue.as_str(), found.hurts(), found.loss), ("b", true, 0.1));
         assert!(found.to_string().starts_with("`b` of port wan: packets waited "), "{found}");
+        // The kernel tells means alone.
+        let kernels =
+            QueueSample { kind: "pfifo".into(), sojourn_p99_s: None, ..queue("b", 0, None, 0.0, 0) };
+        let found = |mean_s| {
+            worst(&sample(vec![QueueSample { sojourn_mean_s: mean_s, ..kernels.clone() }])).expect("active")
+        };
+        let told = found(Some(0.132)).advised();
+        assert!(told.starts_with("`b` of port wan: packets waited 132 ms (mean), 0.0 % lost, "), "{told}");
+        assert!(
+            told.ends_with(". A pfifo holds packets until it is full: try fq_codel or cake in its place."),
+            "{told}"
+        );
+        assert!(
+            found(None).to_string().starts_with("`b` of port wan: 0.0 % lost, "),
+            "nothing is known of the wait"
+        );
         let idle = QueueSample { sent_packets: 0, ..queue("idle", 1, Some(0), 0.0, 0) };
         assert_eq!(worst(&sample(vec![root, idle])), None);
         // One drop of few packets is not a share.

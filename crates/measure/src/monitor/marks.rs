@@ -64,7 +64,7 @@ pub fn mark(sample: &mut Sample, limits: &Limits) {
             queue.pain = Condition::of_queue(queue, interval_s).pain();
         }
     }
-    sample.hurts = worst(sample).filter(Hurt::hurts).map(|hurt| hurt.to_string()).unwrap_or_default();
+    sample.hurts = worst(sample).filter(Hurt::hurts).map(|hurt| hurt.advised()).unwrap_or_default();
     for flow in &mut sample.flows {
         let bound = limits.of_flow(&flow.name);
         flow.bound_s = bound.map(|(most, _)| most);

@@ -77,6 +77,13 @@ impl Condition {
     }
 }
 
+/// Returns what is worth a trial in place of a queue of this kind that hurts; `None` if it limits
+/// the wait by itself.
+pub fn advice(kind: &str) -> Option<String> {
+    matches!(kind, "fifo" | "pfifo" | "bfifo" | "pfifo_fast" | "pfifo_head_drop")
+        .then(|| format!("A {kind} holds packets until it is full: try fq_codel or cake in its place."))
+}
+
 /// Returns the time for which packets have waited and none was sent or dropped, if that is the whole
 /// interval. The intervals before count too: those of a router may be shorter than what a packet may wait.
 pub(super) fn starved(queue: &QueueSample, interval_s: f64) -> Option<f64> {

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::words;
 use crate::figures;
+use crate::monitor::{self, Condition};
 use crate::summary::{QueueSummary, Summary};
 
 /// A queue with none below it, and its port.
@@ -81,6 +82,15 @@ fn longest<'a>(leaves: &'a [Leaf<'a>]) -> Option<(f64, &'a Leaf<'a>)> {
         Some((wait, leaf))
     });
     waits.max_by(|one, other| one.0.total_cmp(&other.0))
+}
+
+/// Returns what is worth a trial in place of the queue in which packets waited longest, if it hurts.
+pub(super) fn advice(summary: &Summary) -> Option<String> {
+    let leaves = leaves(summary);
+    let (wait, worst) = longest(&leaves)?;
+    let loss = worst.queue.dropped_packets as f64 / worst.queue.handled_packets().max(1) as f64;
+    let condition = Condition { wait_s: Some(wait), loss, ..Condition::default() };
+    condition.pain().and_then(|_| monitor::advice(&worst.queue.kind))
 }
 
 /// Returns the sentence on the queue in which packets waited longest, with its drops, and on the queue that
