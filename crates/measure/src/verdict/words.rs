@@ -158,7 +158,11 @@ fn setting(path: &str) -> [String; 2] {
     let segments = segments(path).unwrap_or_default();
     let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
     let (port, quantity) = match segments.as_slice() {
-        ["port", port, "root"] => (port, "queue".to_owned()),
+        ["port", port, "root"] => {
+            // A comparison of queues says nowhere else where they are.
+            let words = format!("queue at {}", port_name::canonical(port));
+            return [words.clone(), words];
+        }
         ["port", port, "queue", rest @ ..] if !rest.is_empty() => (port, of(&rest.join(" "))),
         ["port", port, rest @ ..] if !rest.is_empty() => (port, of(&rest.join(" "))),
         ["flow" | "link" | "node", name, rest @ ..] if !rest.is_empty() => {

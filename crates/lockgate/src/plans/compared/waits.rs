@@ -25,18 +25,17 @@ impl Compared<'_> {
     }
 
     /// Returns the sentence on where packets of the chosen variant wait, and how long they wait in the
-    /// variant of the longest wait. Without a choice, that of the shortest takes its place. `None` if nothing
-    /// is known of the waits.
+    /// variant of the longest wait; without a choice, on that alone. `None` if nothing is known of the waits.
     pub(super) fn longest_waits(&self, chosen: Option<usize>) -> Option<String> {
         let all: Vec<VariantWait<'_>> =
             (0..self.variants.len()).filter_map(|variant| self.longest_wait(variant)).collect();
-        let by_wait = |one: &&VariantWait<'_>, other: &&VariantWait<'_>| one.mean_s.total_cmp(&other.mean_s);
         let first = match chosen {
-            Some(chosen) => all.iter().find(|one| one.variant == chosen)?,
-            None => all.iter().min_by(by_wait)?,
+            Some(chosen) => Some(all.iter().find(|one| one.variant == chosen)?),
+            None => None,
         };
         // Of equal ones the first.
-        let others = all.iter().rev().filter(|one| one.variant != first.variant);
+        let others = all.iter().rev().filter(|one| first.is_none_or(|first| one.variant != first.variant));
+        let longest = others.max_by(|one, other| one.mean_s.total_cmp(&other.mean_s));
         let told =
             |one: &VariantWait<'_>| format!("{} {}", one.at.statistic, figures::seconds(Some(one.mean_s)));
         let seeds = self.plan.seeds.len();
@@ -45,14 +44,14 @@ impl Compared<'_> {
             all if all == seeds => ", mean over the seeds".to_owned(),
             some => format!(", mean over {some} of {seeds} seeds"),
         };
-        let of = if chosen.is_some() { String::new() } else { format!(" with {}", self.name(first.variant)) };
-        let text = format!(
-            "Packets wait longest in {}{of}: {}{}",
-            first.at.queue_in_words(),
-            told(first),
-            over(first)
-        );
-        let Some(other) = others.max_by(by_wait) else { return Some(format!("{text}.")) };
+        let Some(first) = first else {
+            let one = longest?;
+            let (name, queue) = (self.name(one.variant), one.at.queue_in_words());
+            return Some(format!("Packets wait longest with {name}: {} in {queue}{}.", told(one), over(one)));
+        };
+        let text =
+            format!("Packets wait longest in {}: {}{}", first.at.queue_in_words(), told(first), over(first));
+        let Some(other) = longest else { return Some(format!("{text}.")) };
         // Variants often differ in the queues of a port.
         let is_there = other.at.port == first.at.port;
         let queue_in_words =
@@ -117,11 +116,10 @@ mod tests {
             told([0.9, 0.015, 0.02], waits.clone()),
             "Packets wait longest in the cake at isp:modem: p99 17.9 ms, mean over the seeds; with fifo (#1) p99 947 ms."
         );
-        // Without a choice, the shortest and the longest.
+        // Without a choice, the longest alone.
         assert_eq!(
             told([0.02; 3], waits),
-            "Packets wait longest in the cake at isp:modem with cake (#2): p99 17.9 ms, mean over the seeds; with fifo \
-             (#1) p99 947 ms."
+            "Packets wait longest with fifo (#1): p99 947 ms in the fifo at isp:modem, mean over the seeds."
         );
     }
 
