@@ -160,7 +160,7 @@ impl Traffic {
                 header(&flows.iter().map(|one| one.sample).collect::<Vec<_>>())
             );
             let each = if flows.len() > 1 { "/*" } else { "" };
-            let of = format!("a guarantee of {}", guarantee.unwrap_or(Rate::from_bits(0)));
+            let of = format!("the guarantee of {} of {name}", guarantee.unwrap_or(Rate::from_bits(0)));
             self.expect_guarantee(way, &all, guarantee, &format!("flow.{name}{each}.goodput"), &of);
             users.extend(flows.iter().map(|one| one.hosts[usize::from(!way.is_up)]));
             way.classes.reached.extend(flows.iter().map(|one| one.leaf));
