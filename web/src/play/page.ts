@@ -189,6 +189,7 @@ class Play {
   async start(): Promise<void> {
     const opened = this.#open();
     try {
+      if (typeof WebAssembly === "undefined") throw new Error("WebAssembly is switched off in this browser");
       this.#bytes = await moduleBytes();
       this.#runner.engine = new Supervised(startWorker, this.#bytes);
     } catch (error) {
