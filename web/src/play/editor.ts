@@ -120,7 +120,8 @@ export class Editor {
   }
 
   get text(): string {
-    return this.view.state.doc.toString();
+    // Halves of characters, of a binary file, cannot be written as UTF-8.
+    return this.view.state.doc.toString().replace(/\p{Surrogate}/gu, "\ufffd");
   }
 
   /** Shows another text, with a history of its own unless `undo`. */

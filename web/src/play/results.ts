@@ -94,6 +94,12 @@ export class Results {
     this.#frames?.time.refresh();
   }
 
+  /** Says that there is no result, if a text that cannot be run is the first one. */
+  none(): void {
+    if (this.#whole === null)
+      this.sentence.textContent = "No result yet: the scenario cannot be run as it is.";
+  }
+
   /** Marks the results as those of an older text: a newer run has begun, or the text is broken. */
   behind(): void {
     this.#isBehind = true;

@@ -134,5 +134,6 @@ export class Runner {
   #broken(): void {
     this.progress.hidden = true;
     this.results.behind();
+    this.results.none();
   }
 }

@@ -91,7 +91,11 @@ export class Source {
   pasted(text: string): boolean {
     if (this.#isTooLarge(text.length, "the pasted text")) return true;
     const what = recognised(text);
-    if (what === null || !this.calls.engine()) return false;
+    if (what === null || !this.calls.engine()) {
+      // What was said of another text.
+      this.notice.clear();
+      return false;
+    }
     void this.#import(text, what, "pasted");
     return true;
   }
