@@ -192,7 +192,6 @@ describe("a text", () => {
     for (const { name, shows } of [...EXAMPLES, ...EXPERIMENTS]) expect(shows, name).not.toMatch(/^$|[[`]/);
     expect(Object.keys(exampleOf("backup")?.files ?? {})).toEqual(["backup-files.txt"]);
     expect(EXPERIMENTS.map(({ name }) => name)).toContain("borrow");
-    expect(Object.keys(exampleOf("run2c")?.files ?? {})).toEqual(["sizes.txt"]);
   });
 
   it("leaves as commands, whatever its lines are", () => {

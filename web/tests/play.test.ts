@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from "vi
 import type { StepDocument } from "../src/generated/lockgate";
 import { Engine } from "../src/play/engine";
 import { BASES, exampleOf, FIRST } from "../src/play/examples";
-import { readLink } from "../src/play/link";
+import { linkOf, readLink } from "../src/play/link";
 import { readPlace } from "../src/play/place";
 import { eventOf } from "../src/play/step-view";
 import { executable, FLAGS, seriousFaults, skipped } from "./browser";
@@ -386,6 +386,18 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     },
   );
 
+  it("says what is missing if it cannot run, and of a first text without a result", async () => {
+    const context = await browser.newContext();
+    contexts.push(context);
+    await context.addInitScript("delete globalThis.WebAssembly");
+    const page = await context.newPage();
+    await page.goto(served());
+    await expect.poll(() => page.textContent("#notice")).toContain("WebAssembly is switched off");
+    const broken = await open(`${served()}${await linkOf("duration = 1", null)}`);
+    await sentence(broken).toMatch(/^No result yet/);
+    await broken.waitForSelector(".problems li");
+  });
+
   it("has no text over another, none cut off, and no horizontal scroll", { timeout: 240_000 }, async () => {
     const page = await open(file());
     await figure(page);
@@ -406,6 +418,6 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
       );
     expect(sizeOf("play.js", "play.css", "worker.js")).toBeLessThan(OWN);
     expect(sizeOf("play.js", "play.css", "worker.js", "charts.js")).toBeLessThan(WHOLE);
-    expect(statSync(join(folder, "play.html")).size).toBeLessThan(3.4e6);
+    expect(statSync(join(folder, "play.html")).size).toBeLessThan(3.3e6);
   });
 });

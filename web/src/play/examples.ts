@@ -21,15 +21,16 @@ const texts = import.meta.glob<string>("../../../scenarios/*.toml", {
 /** Experiments of the papers that need no values from their claims. */
 const experiments = import.meta.glob<string>(
   [
-    "../../../papers/{altq-wfq,caqt,linux-router,run2c}/{altq-wfq,caqt,linux-router,run2c}.toml",
+    "../../../papers/{altq-wfq,caqt,linux-router}/{altq-wfq,caqt,linux-router}.toml",
     "../../../papers/cbq-clock/{borrow,gaps,tcp-flood}.toml",
   ],
   { query: "?raw", import: "default", eager: true },
 );
-const beside = import.meta.glob<string>(
-  ["../../../scenarios/*.{txt,csv}", "../../../papers/run2c/sizes.txt"],
-  { query: "?raw", import: "default", eager: true },
-);
+const beside = import.meta.glob<string>("../../../scenarios/*.{txt,csv}", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
 /** Former texts of examples, `NAME.CHECKSUM.toml`, for links that refer to them. */
 const former = import.meta.glob<string>("./former/*.toml", { query: "?raw", import: "default", eager: true });
 
