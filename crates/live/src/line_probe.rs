@@ -123,6 +123,9 @@ pub enum Error {
     /// The other end speaks another version.
     #[error("the other end is of another version of Lockgate")]
     Version,
+    /// The server serves another client.
+    #[error("the other end serves another client")]
+    Busy,
     /// Greetings were not answered.
     #[error("no UDP packet comes back from there, although TCP connects")]
     Unreachable,

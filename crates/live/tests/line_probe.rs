@@ -102,6 +102,16 @@ fn a_server_keeps_its_token_its_rate_and_its_bytes() {
 }
 
 #[test]
+fn a_second_client_is_refused_while_the_first_is_served() {
+    beside(1_000_000, |at| {
+        let first = Client::connect(at, "secret", MOST_RATE, &|| false).expect("connected");
+        let second = Client::connect(at, "secret", MOST_RATE, &|| false).map(|_| ());
+        assert!(matches!(second, Err(Error::Busy)), "{second:?}");
+        drop(first);
+    });
+}
+
+#[test]
 fn a_host_is_measured_over_loopback() {
     let noise = loopback(Rate::from_bits(10_000_000)).expect("measured");
     // How late it is depends on the machine; what it is refused for does not.

@@ -86,6 +86,7 @@ impl Channel {
             Frame::Refused(2) => Err(Error::Version),
             Frame::Refused(3) => Err(Error::Silence),
             Frame::Refused(4) => Err(Error::Spent),
+            Frame::Refused(6) => Err(Error::Busy),
             Frame::Refused(_) => Err(Error::Ended),
             frame => Ok(Some(frame)),
         }

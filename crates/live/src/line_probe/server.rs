@@ -88,7 +88,7 @@ pub fn serve(server: &Server, stop: &dyn Fn() -> bool, told: &mut dyn FnMut(Even
                 continue;
             }
         };
-        session.run(&stop);
+        session.run(&listener, &stop);
         told(Event::Served(from, session.received, session.sent));
         if server.once {
             break;
@@ -169,9 +169,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Answers until the client ends the connection, or is silent.
-    fn run(&mut self, stop: &dyn Fn() -> bool) {
+    /// Answers until the client ends the connection, or is silent; refuses others that connect meanwhile.
+    fn run(&mut self, listener: &TcpListener, stop: &dyn Fn() -> bool) {
         let mut latest = self.clock.now();
+        // Kept open until it has gone, or the refusal might be lost with its connection.
+        let mut refused = None;
         let mut reported = Instant::ZERO;
         while !stop() && self.clock.now() < latest + IDLE {
             wait(&[self.channel.as_fd(), self.socket.as_fd()], Duration::from_millis(20));
@@ -186,6 +188,13 @@ impl<'a> Session<'a> {
                     return;
                 }
             }
+            if let Ok((stream, _)) = listener.accept()
+                && let Ok(mut other) = Channel::new(stream, self.clock)
+                && other.send(&Frame::Refused(6)).is_ok()
+            {
+                refused = Some(other);
+            }
+            refused = refused.and_then(|mut other| other.next().is_ok().then_some(other));
             let now = self.clock.now();
             let Some(collector) = &mut self.collector else {
                 self.greet();

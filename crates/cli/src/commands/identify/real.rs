@@ -41,10 +41,14 @@ fn failed(error: &Error) -> Failure {
         Error::Version => "use the same version at both ends",
         Error::Unreachable => "let UDP pass to the port of `lockgate identify --serve`, and back",
         Error::Silence => "is the line cut, or far slower than 0.5 Mbit/s?",
+        Error::Busy => "a probe takes up to half a minute each way: try again after it",
         Error::Spent => "give a larger --budget there",
         Error::Interrupted => "nothing more is sent",
+        Error::Refused { what, .. } if what.starts_with("listen") => {
+            "name an address of this host, and a port on which nothing else listens: `--serve ADDRESS:PORT`"
+        }
         Error::Refused { .. } | Error::Ended => {
-            "run `lockgate identify --serve` there; its port must be open for TCP and UDP; it serves one at a time"
+            "run `lockgate identify --serve` there; its port must be open for TCP and UDP"
         }
     };
     Failure::run(error, help)
