@@ -60,8 +60,11 @@ fn wrong_arguments_are_named_with_their_fix() {
     for (arguments, wrong, help) in [
         (&["line.toml", "--between", "servr", "home"][..], "`servr` is not a node", "did you mean `server`?"),
         (&["line.toml", "--budget", "much"], "`--budget much` is not valid", "50MB"),
+        (&["line.toml", "--budget", "1kB"], "`--budget 1kB` is not valid", "at least `1MB`"),
         (&["line.toml", "--most", "1kbit"], "`--most 1kbit` is not valid", "at least `1mbit`"),
+        (&["line.toml", "--for", "1s"], "`--for 1s` is not valid", "at least `5s`"),
         (&["--replay", "probe.json"], "is not a recorded probe", "--record"),
+        (&["--replay", "line.toml"], "is not a recorded probe", "--record"),
         (&["--replay", "none.json"], "cannot read `none.json`", "--record"),
         (&["line.toml", "--to", "line.toml"], "line.toml", "--to"),
         (&[], "FILE", "--help"),

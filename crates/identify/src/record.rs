@@ -50,6 +50,9 @@ pub enum RecordError {
     /// Packets and arrivals do not belong together.
     #[error("has {0} rounds whose packets and arrivals differ in number, order or range")]
     Rounds(usize),
+    /// A limit out of range.
+    #[error("has `{0}` of {1}, which is no limit of a probe")]
+    Limit(&'static str, f64),
     /// No record, or more than the directions of a line.
     #[error("has {0} records, and a line has one or two directions")]
     Number(usize),
@@ -82,10 +85,12 @@ impl Record {
     /// See [`RecordError`]; never panics, whatever the bytes.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        // The first line tells a file of something else from one with too many records.
+        let first = lines.first().map(|line| Self::read(line)).transpose()?;
         if lines.is_empty() || lines.len() > MOST_RECORDS {
             return Err(RecordError::Number(lines.len()));
         }
-        lines.into_iter().map(Self::read).collect()
+        first.into_iter().map(Ok).chain(lines[1..].iter().map(|line| Self::read(line))).collect()
     }
 
     /// Reads a record.
@@ -113,9 +118,14 @@ impl Record {
         };
         let wrong = rounds.clone().filter(|(round, arrivals)| is_wrong(round, arrivals)).count()
             + record.probe.rounds.len().abs_diff(record.observed.rounds.len());
-        let positive = |value: f64| value.is_finite() && value > 0.0;
-        if wrong > 0 || !positive(record.most) || !positive(record.seconds) {
+        if wrong > 0 {
             return Err(RecordError::Rounds(wrong));
+        }
+        let limits = [("most", record.most, FASTEST), ("seconds", record.seconds, LONGEST as f64 * 1e-12)];
+        for (name, value, largest) in limits {
+            if !(value > 0.0 && value <= largest) {
+                return Err(RecordError::Limit(name, value));
+            }
         }
         Ok(record)
     }
@@ -128,6 +138,9 @@ impl Record {
 
 /// Latest time of a packet, in picoseconds: an hour.
 const LONGEST: u64 = 3_600_000_000_000_000;
+
+/// Highest rate of a probe in bit/s.
+const FASTEST: f64 = 1e12;
 
 /// Prober that answers from a record.
 pub struct Replay<'a>(pub &'a Record);

@@ -24,6 +24,9 @@ const RECORD_HEAD: &str = "{\"format\":1";
 /// First bytes of a page.
 const PAGE_HEAD: &str = "<!doctype html>";
 
+/// Shortest probe in seconds: what the ramp and the first excess take.
+const LEAST_SECONDS: f64 = 5.0;
+
 /// A direction of a line that was probed.
 pub(super) struct Probed {
     /// Direction in words.
@@ -198,12 +201,21 @@ fn limits(arguments: &Identify) -> Result<Limits, Failure> {
     let bytes: Bytes = budget.parse().map_err(|_| usage("--budget", budget, "give bytes, such as `50MB`"))?;
     let most = &arguments.most;
     let rate: Rate = most.parse().map_err(|_| usage("--most", most, "give a rate, such as `100mbit`"))?;
-    if rate.as_bits() < 1_000_000 || bytes.0 < 1_000_000 {
-        return Err(usage("--most", most, "at least `1mbit`, and `--budget 1MB`"));
+    if rate.as_bits() < 1_000_000 {
+        return Err(usage("--most", most, "give at least `1mbit`"));
+    }
+    if bytes.0 < 1_000_000 {
+        return Err(usage("--budget", budget, "give at least `1MB`"));
     }
     let default = Limits::default();
     let seconds = match &arguments.lasting {
-        Some(time) if arguments.serve.is_none() => runs::time(time)?.as_secs_f64(),
+        Some(time) if arguments.serve.is_none() => {
+            let seconds = runs::time(time)?.as_secs_f64();
+            if seconds < LEAST_SECONDS {
+                return Err(usage("--for", time, "give at least `5s`"));
+            }
+            seconds
+        }
         _ => default.seconds,
     };
     Ok(Limits { bytes: bytes.0, most: rate.as_bits() as f64, seconds, ..default })
