@@ -168,6 +168,8 @@ pub struct Candidate {
     pub sentence: &'static str,
     /// Parameters to search, besides rate and loss.
     pub unknown: &'static [Unknown],
+    /// Names of the candidates that it is if its law does not act, or if all packets are in one class.
+    pub simpler: &'static [&'static str],
     /// True if the queue shapes or polices: the line behind it is faster than the rate.
     pub has_bucket: bool,
     /// True if each flow has a queue of its own: the traffic of others takes no more than its share.
@@ -184,6 +186,7 @@ impl Candidate {
         name: "",
         sentence: "",
         unknown: &[],
+        simpler: &[],
         has_bucket: false,
         is_fair: false,
         draws: false,

@@ -28,11 +28,15 @@ pub struct Fit {
     pub length: u32,
     /// Sum of the misfits of all features.
     pub misfit: f64,
+    /// The same sum for the odds, in which a feature that is met within its error counts one.
+    pub evidence: f64,
     /// Sum of the logarithms of the variances that the candidate's own draws give the features, over that of
     /// their floors: what it does not commit itself to. Zero for lines without real packets.
     pub spread: f64,
     /// Number of features.
     pub count: usize,
+    /// Index of the round with the flow that is missed most, and the mean misfit of that flow's features.
+    pub worst: (usize, f64),
 }
 
 impl Fit {
@@ -49,7 +53,7 @@ impl Fit {
     /// Returns the logarithm of the likelihood, up to a constant. Each parameter costs what it may gain by
     /// chance.
     pub(crate) fn log_likelihood(&self) -> f64 {
-        -0.5 * TEMPER * (self.misfit + self.spread) - self.candidate.unknown.len() as f64
+        -0.5 * TEMPER * (self.evidence + self.spread) - self.candidate.unknown.len() as f64
     }
 }
 

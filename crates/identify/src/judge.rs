@@ -11,6 +11,8 @@
 //! other, so that their sum is tempered; the temper and the bound of *none of these* were chosen on hidden
 //! lines of their own (`tests/hidden_lines.rs`).
 
+use core::ops::RangeInclusive;
+
 use lockgate_engine::random::{Random, Seed};
 
 use crate::candidates::{ALL, Candidate, ONE_FRAME, Setting, Unknown};
@@ -30,6 +32,10 @@ pub const LEAST_ODDS: f64 = 20.0;
 /// Mean misfit of a feature above which a queue is none of the candidates.
 pub const MOST_MISFIT: f64 = 1.2;
 
+/// Mean misfit of the features of one flow of a round above which a queue is none of the candidates. In most
+/// rounds many queues look alike, so that the mean over all hides the one round in which the queue is another.
+pub const MOST_OF_FLOW: f64 = 2.2;
+
 /// Standard error of the part of the time that small packets wait behind a bucket, where others do not delay
 /// them.
 const BUSY_ERROR: f64 = 0.08;
@@ -41,8 +47,15 @@ const CLUMPED: f64 = 1.7;
 /// Least mean lateness of real packets, in seconds.
 const LEAST_LATENESS: f64 = 2e-5;
 
-/// Seeds of a final comparison.
+/// Seeds of the comparison after a round.
 const SEEDS: u64 = 4;
+
+/// Seeds of the last comparison, by which no setting was chosen: of the draws that it was fitted to, each
+/// setting is the best by chance too, and the more so the more parameters it has.
+const FRESH: RangeInclusive<u64> = SEEDS + 1..=SEEDS + 8;
+
+/// Candidates beside the best that are fitted again from its rate and others before the last comparison.
+const RIVALS: usize = 3;
 
 /// Candidates of which rate and others are fitted by simulated moments.
 const SETTLED: usize = 3;
@@ -82,7 +95,8 @@ impl<'a> Judge<'a> {
         };
         let observed = features(probe, observed, &estimate.base, estimate.jitter);
         let lateness = if is_real { estimate.jitter.max(LEAST_LATENESS) } else { 0.0 };
-        let late = (1..=SEEDS).filter(|_| is_real).map(|seed| delayed(probe, lateness, Seed(seed))).collect();
+        let late =
+            (1..=*FRESH.end()).filter(|_| is_real).map(|seed| delayed(probe, lateness, Seed(seed))).collect();
         Self { probe, estimate, noise, observed, late, lateness, passes: 0 }
     }
 
@@ -96,32 +110,15 @@ impl<'a> Judge<'a> {
         Some(features(self.probe, &observed, &base, self.lateness))
     }
 
-    /// Returns the misfits of all features for a candidate with a setting, over `seeds` seeds.
-    pub fn misfits(
-        &mut self,
-        candidate: &Candidate,
-        setting: &Setting,
-        others: Others,
-        seeds: u64,
-    ) -> Option<Vec<f64>> {
-        let compared = self.compare(candidate, setting, others, seeds)?;
-        Some(compared.into_iter().map(|(misfit, _)| misfit).collect())
-    }
-
-    /// Returns the misfit and the spread of each feature.
-    fn compare(
-        &mut self,
-        candidate: &Candidate,
-        setting: &Setting,
-        others: Others,
-        seeds: u64,
-    ) -> Option<Vec<(f64, f64)>> {
-        let line = line(candidate, setting)?;
-        let is_random = others.rate > 0.0 || candidate.draws || setting.loss > 0.0 || !self.late.is_empty();
-        let seeds = if is_random { seeds } else { 1 };
+    /// Returns the misfit and the spread of each feature for a fit, over simulations with these seeds.
+    fn compare(&mut self, fit: &Fit, seeds: RangeInclusive<u64>) -> Option<Vec<(f64, f64)>> {
+        let line = line(fit.candidate, &fit.setting)?;
+        let is_random =
+            fit.others > 0.0 || fit.candidate.draws || fit.setting.loss > 0.0 || !self.late.is_empty();
+        let count = if is_random { usize::MAX } else { 1 };
         let mut runs = Vec::new();
-        for seed in 1..=seeds {
-            runs.push(self.simulate(&line, others, seed)?);
+        for seed in seeds.take(count) {
+            runs.push(self.simulate(&line, fit.of_others(), seed)?);
         }
         let misfits = self.observed.iter().enumerate().map(|(index, feature)| {
             let values: Vec<f64> = runs
@@ -134,18 +131,32 @@ impl<'a> Judge<'a> {
         Some(misfits.collect())
     }
 
-    fn sum(&mut self, candidate: &Candidate, setting: &Setting, others: Others, seeds: u64) -> f64 {
+    /// True if a setting is one that the candidate is not searched with.
+    fn is_excluded(&self, candidate: &Candidate, setting: &Setting) -> bool {
         // A law whose target is hardly exceeded does nothing: it is the queue without it.
         let has_law = candidate.unknown.contains(&Unknown::Target);
-        if has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001 {
-            return f64::INFINITY;
-        }
+        let is_idle = has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001;
         // A bucket that let no burst pass is none.
         let is_shaper = [Unknown::Bucket, Unknown::Wait].iter().all(|one| candidate.unknown.contains(one));
-        if is_shaper && setting.bucket().0 as f64 > 2.5 * self.estimate.bucket {
-            return f64::INFINITY;
-        }
-        self.misfits(candidate, setting, others, seeds).map_or(f64::INFINITY, |all| all.iter().sum())
+        is_idle || is_shaper && setting.bucket().0 as f64 > 2.5 * self.estimate.bucket
+    }
+
+    /// Weighs a fit by simulations with these seeds: sets its misfit, evidence and spread.
+    fn weigh(&mut self, fit: &mut Fit, seeds: RangeInclusive<u64>) {
+        let excluded = self.is_excluded(fit.candidate, &fit.setting);
+        let compared = if excluded { None } else { self.compare(fit, seeds) };
+        let Some(compared) = compared else {
+            (fit.misfit, fit.evidence) = (f64::INFINITY, f64::INFINITY);
+            return;
+        };
+        let busy = self.busy(fit);
+        fit.misfit = busy + compared.iter().map(|(misfit, _)| misfit).sum::<f64>();
+        // What a setting misses by within the error that even the right queue has says nothing.
+        fit.evidence = busy + compared.iter().map(|(misfit, _)| misfit.max(1.0)).sum::<f64>();
+        fit.worst = self.worst(&compared);
+        // On exact stamps a queue without draws repeats itself.
+        let has_spread = !self.late.is_empty();
+        fit.spread = if has_spread { compared.iter().map(|(_, spread)| spread).sum() } else { 0.0 };
     }
 
     /// Fits a candidate coarsely: the grid of its unknowns, or the fit before. Returns the best for each rate
@@ -166,9 +177,19 @@ impl<'a> Judge<'a> {
             }
             for others in others {
                 let length = self.estimate.length;
-                let (misfit, spread) = (f64::INFINITY, 0.0);
-                let mut fit = Fit { candidate, setting, others, length, misfit, spread, count };
-                fit.misfit = self.total(&fit, 1);
+                let (misfit, evidence, spread) = (f64::INFINITY, f64::INFINITY, 0.0);
+                let mut fit = Fit {
+                    candidate,
+                    setting,
+                    others,
+                    length,
+                    misfit,
+                    evidence,
+                    spread,
+                    count,
+                    worst: (0, f64::INFINITY),
+                };
+                self.weigh(&mut fit, 1..=1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
                     Some(other) if other.misfit <= fit.misfit => {}
                     Some(other) => *other = fit,
@@ -195,26 +216,38 @@ impl<'a> Judge<'a> {
         all
     }
 
-    /// Returns the misfit of a fit: that of the features, and of the part of the time that others used, if
-    /// it was seen. Behind a bucket, small packets do not wait for others.
-    fn total(&mut self, fit: &Fit, seeds: u64) -> f64 {
-        let features = self.sum(fit.candidate, &fit.setting, fit.of_others(), seeds);
+    /// Returns the round with the flow whose features are missed most, and their mean misfit.
+    fn worst(&self, compared: &[(f64, f64)]) -> (usize, f64) {
+        let mut worst = (0, 0.0);
+        let pairs: Vec<(&Feature, f64)> =
+            self.observed.iter().zip(compared).map(|(feature, (misfit, _))| (feature, *misfit)).collect();
+        for flow in pairs.chunk_by(|(one, _), (two, _)| (one.round, one.flow) == (two.round, two.flow)) {
+            let mean = flow.iter().map(|(_, misfit)| misfit).sum::<f64>() / flow.len() as f64;
+            // A goodput is a single feature.
+            if flow.len() > 1 && mean > worst.1 {
+                worst = (flow[0].0.round, mean);
+            }
+        }
+        worst
+    }
+
+    /// Returns the misfit of the part of the time that others used, if it was seen. Behind a bucket, small
+    /// packets do not wait for others.
+    fn busy(&self, fit: &Fit) -> f64 {
         let behind_bucket = is_free(fit.candidate);
-        features
-            + self.estimate.busy.map_or(0.0, |seen| {
-                let waits = if behind_bucket { 0.0 } else { fit.others / fit.setting.rate };
-                let variance =
-                    (waits * (1.0 - waits)).max(0.01) * CLUMPED / self.estimate.pings.max(1) as f64;
-                let error = if behind_bucket { BUSY_ERROR } else { variance.sqrt() };
-                let busy = (waits - seen) / error;
-                busy * busy / TEMPER
-            })
+        self.estimate.busy.map_or(0.0, |seen| {
+            let waits = if behind_bucket { 0.0 } else { fit.others / fit.setting.rate };
+            let variance = (waits * (1.0 - waits)).max(0.01) * CLUMPED / self.estimate.pings.max(1) as f64;
+            let error = if behind_bucket { BUSY_ERROR } else { variance.sqrt() };
+            let busy = (waits - seen) / error;
+            busy * busy / TEMPER
+        })
     }
 
     /// Improves a fit: each unknown and the rate, in ever smaller steps.
     fn refine(&mut self, fit: &mut Fit, steps: &[f64]) {
         let seeds = if fit.others > 0.0 || !self.late.is_empty() { 2 } else { 1 };
-        fit.misfit = self.total(fit, seeds);
+        self.weigh(fit, 1..=seeds);
         for &step in steps {
             self.walk_unknowns(fit, step, seeds, false);
             self.walk(fit, 1.0 + step * 0.12, seeds, false, &|setting, factor| setting.rate *= factor);
@@ -241,7 +274,7 @@ impl<'a> Judge<'a> {
         for factor in [factor, 1.0 / factor] {
             let others = (fit.others * factor).min(0.7 * fit.setting.rate);
             let mut next = Fit { others, ..fit.clone() };
-            next.misfit = self.total(&next, seeds);
+            self.weigh(&mut next, 1..=seeds);
             if next.misfit < fit.misfit {
                 *fit = next;
             }
@@ -268,7 +301,7 @@ impl<'a> Judge<'a> {
                 if !is_free(next.candidate) && !is_settled {
                     next.others = others(self.estimate, next.candidate, next.setting.rate);
                 }
-                next.misfit = self.total(&next, seeds);
+                self.weigh(&mut next, 1..=seeds);
                 if next.misfit >= fit.misfit - 0.05 {
                     break;
                 }
@@ -308,47 +341,93 @@ impl<'a> Judge<'a> {
         }
         fits.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
         for fit in fits.iter_mut().take(4) {
-            fit.misfit = self.total(fit, SEEDS);
-            fit.spread = self.spread(fit);
+            self.weigh(fit, 1..=SEEDS);
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
         fits
     }
 
-    /// Fits the best candidates again, beside others: rate and others by simulated moments, and the rest with
-    /// them; others' frames have one of these `lengths`. Returns the moments of the best.
-    pub fn settle(&mut self, observed: &Observation, fits: &mut [Fit], lengths: &[u32]) -> Option<Moments> {
+    /// Fits the best of `fits` again, beside others: rate and others by simulated moments, and the rest with
+    /// them; others' frames have one of these `lengths`. Weighs what is left, and those of `all` that the best
+    /// is if its law does not act, by fresh draws. Returns the moments of the best.
+    pub fn settle(
+        &mut self,
+        observed: &Observation,
+        fits: &mut Vec<Fit>,
+        all: &[&'static Candidate],
+        lengths: &[u32],
+    ) -> Option<Moments> {
         let best = fits.first()?.misfit;
         let most = if self.estimate.is_quiet() { 1 } else { SETTLED };
-        let mut all: Vec<(&'static str, Moments)> = Vec::new();
+        let mut known: Vec<(&'static str, Moments)> = Vec::new();
         for fit in fits.iter_mut().take(most).filter(|fit| fit.misfit < best + CLOSE) {
             let found = moments(self.probe, observed, self.estimate, fit, lengths);
             let Some(found) = found else { continue };
-            all.push((fit.candidate.name, found));
+            known.push((fit.candidate.name, found));
             let mut next = Fit { others: found.others, length: found.length, ..fit.clone() };
             next.setting.rate = found.rate;
-            next.misfit = self.total(&next, 2);
-            for step in [0.1, 0.03] {
-                self.walk_unknowns(&mut next, step, 2, true);
-            }
-            (next.misfit, next.spread) = (self.total(&next, SEEDS), self.spread(&next));
+            self.walk_settled(&mut next, &[0.1, 0.03]);
+            self.weigh(&mut next, 1..=SEEDS);
             if next.misfit < fit.misfit {
                 *fit = next;
             }
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
-        let name = fits.first()?.candidate.name;
-        all.into_iter().find(|(own, _)| *own == name).map(|(_, found)| found)
+        self.challenge(fits, all);
+        let best = fits.iter().map(|fit| fit.misfit).fold(f64::INFINITY, f64::min);
+        for fit in fits.iter_mut().filter(|fit| fit.misfit < best + HOPELESS) {
+            self.weigh(fit, FRESH);
+        }
+        fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
+        let fit = fits.first()?;
+        let own = known.into_iter().find(|(own, _)| *own == fit.candidate.name).map(|(_, found)| found);
+        own.or_else(|| moments(self.probe, observed, self.estimate, fit, lengths))
     }
 
-    /// Returns the sum of the spreads of a fit; zero for lines without real packets, on whose exact stamps a
-    /// queue without draws repeats itself.
-    fn spread(&mut self, fit: &Fit) -> f64 {
-        if self.late.is_empty() {
-            return 0.0;
+    /// Improves a fit of which rate and others are settled.
+    fn walk_settled(&mut self, fit: &mut Fit, steps: &[f64]) {
+        self.weigh(fit, 1..=2);
+        for &step in steps {
+            self.walk_unknowns(fit, step, 2, true);
         }
-        let compared = self.compare(fit.candidate, &fit.setting, fit.of_others(), SEEDS).unwrap_or_default();
-        compared.into_iter().map(|(_, spread)| spread).sum()
+    }
+
+    /// Fits the rivals of the best again from its rate and others, and so the queues that it is if its law
+    /// does not act, also those given up before: odds compare the best settings, and a search may have ended
+    /// short of one.
+    fn challenge(&mut self, fits: &mut Vec<Fit>, all: &[&'static Candidate]) {
+        let Some(best) = fits.first().cloned() else { return };
+        let rivals = fits[1..].iter().take(RIVALS).map(|fit| fit.candidate.name);
+        let mut names: Vec<&str> = rivals.chain(best.candidate.simpler.iter().copied()).collect();
+        names.sort_unstable();
+        names.dedup();
+        if let Some(own) = fits.first_mut() {
+            self.walk_settled(own, &[0.01]);
+        }
+        for name in names {
+            let Some(&candidate) = all.iter().find(|one| one.name == name) else { continue };
+            let index = fits.iter().position(|fit| fit.candidate.name == name);
+            let seen = best.setting.wait.min(self.estimate.setting().wait);
+            let mut settings: Vec<Setting> =
+                [false, true].map(|in_packets| Setting { wait: seen, in_packets, ..best.setting }).to_vec();
+            let own = index.map(|index| fits[index].setting);
+            settings.extend(own.map(|own| Setting { rate: best.setting.rate, ..own }));
+            let mut starts: Vec<Fit> =
+                settings.into_iter().map(|setting| Fit { candidate, setting, ..best.clone() }).collect();
+            starts.extend(index.map(|index| fits[index].clone()));
+            for start in &mut starts {
+                self.weigh(start, 1..=2);
+            }
+            starts.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
+            let Some(mut nearest) = starts.into_iter().next() else { continue };
+            if nearest.misfit < best.misfit + HOPELESS {
+                self.walk_settled(&mut nearest, &[0.1, 0.03, 0.01]);
+            }
+            match index {
+                Some(index) => fits[index] = nearest,
+                None => fits.push(nearest),
+            }
+        }
     }
 
     /// Returns the features of the observation.

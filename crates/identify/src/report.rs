@@ -111,9 +111,10 @@ fn queue(identified: &Identified) -> Property {
         (Verdict::NoneOfThese, Some(best)) => Property::text(
             "queue",
             format!(
-                "none of these: the nearest, {}, misses by {:.1} where 1 is usual; a record (--record) would let others see",
+                "none of these: the nearest, {}, misses a flow of the {} by {:.1} where 1 is usual; a record (--record) would let others see",
                 best.candidate.name,
-                best.mean_misfit()
+                identified.probe.rounds.get(best.worst.0).map_or("probe", |round| round.purpose.name()),
+                best.worst.1
             ),
             how,
         ),

@@ -137,7 +137,17 @@ fn rate_and_others_are_told_apart() {
         assert!(seen.goodput < 0.9 * SETTING.rate, "{name}: {seen:?}");
         let setting = Setting { rate: seen.goodput, ..SETTING };
         let (misfit, spread) = (0.0, 0.0);
-        let fit = Fit { candidate, setting, others: 0.0, length: 1442, misfit, spread, count: 1 };
+        let fit = Fit {
+            candidate,
+            setting,
+            others: 0.0,
+            length: 1442,
+            misfit,
+            evidence: misfit,
+            spread,
+            count: 1,
+            worst: (0, 0.0),
+        };
         let found = moments(&probe, &observed, &seen, &fit, &LENGTHS).expect("moments");
         assert!((found.rate - SETTING.rate).abs() < found.half, "{name}: {found:?}");
         assert!((found.rate / SETTING.rate - 1.0).abs() < 0.02, "{name}: {found:?}");
@@ -162,6 +172,8 @@ fn nothing_is_claimed_of_silence() {
     for damaged in [
         &b"{"[..],
         br#"{"format":1}"#,
+        br#"{"format":1,"bytes":1,"seconds":1e9,"most":1e6,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#,
+        br#"{"format":1,"bytes":1,"seconds":1.0,"most":1e99,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#,
         br#"{"format":2,"bytes":1,"seconds":1.0,"most":1e6,"probe":{"rounds":[]},"observed":{"rounds":[]}}"#,
     ] {
         assert!(Record::read(damaged).is_err());

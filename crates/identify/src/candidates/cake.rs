@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "cake",
     sentence: "CAKE: a queue for each flow, with tins by code point and a control law in each",
     unknown: &[Unknown::Interval],
+    simpler: &["fq_codel", "sfq"],
     has_bucket: true,
     is_fair: true,
     draws: true,

@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "codel",
     sentence: "one queue with CoDel: drops at the head ever faster while the delay stays above a target",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Interval],
+    simpler: &["fifo", "fifo-head"],
     queues,
     ..Candidate::DEFAULT
 };

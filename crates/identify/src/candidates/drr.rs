@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "drr",
     sentence: "a queue for each class of service, served in turn",
     unknown: &[Unknown::Wait, Unknown::Unit],
+    simpler: &["fifo", "sfq"],
     queues,
     ..Candidate::DEFAULT
 };

@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "dualpi2",
     sentence: "DualPI2: a second queue for L4S traffic, which is marked early; PI2 for the rest",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit],
+    simpler: &["pie", "fifo"],
     draws: true,
     queues,
     ..Candidate::DEFAULT

@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fifo-head",
     sentence: "one queue for all, which drops the oldest packet when it is full",
     unknown: &[Unknown::Wait, Unknown::Unit],
+    simpler: &["fifo"],
     queues,
     ..Candidate::DEFAULT
 };

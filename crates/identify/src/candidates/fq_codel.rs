@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fq_codel",
     sentence: "a queue for each flow, each with CoDel",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Interval],
+    simpler: &["sfq"],
     is_fair: true,
     queues,
     ..Candidate::DEFAULT

@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "fq_pie",
     sentence: "a queue for each flow, each with PIE",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Flavour],
+    simpler: &["sfq"],
     is_fair: true,
     draws: true,
     queues,

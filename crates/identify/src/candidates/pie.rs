@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "pie",
     sentence: "one queue with PIE: random drops that hold the delay at a target",
     unknown: &[Unknown::Target, Unknown::Room, Unknown::Unit, Unknown::Flavour],
+    simpler: &["fifo"],
     draws: true,
     queues,
     ..Candidate::DEFAULT

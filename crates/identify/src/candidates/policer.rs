@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "policer",
     sentence: "a token bucket without a queue: what exceeds the burst is dropped at once",
     unknown: &[Unknown::Bucket],
+    simpler: &[],
     has_bucket: true,
     queues,
     ..Candidate::DEFAULT

@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "prio",
     sentence: "a queue for each class of service, the most urgent always first",
     unknown: &[Unknown::Wait, Unknown::Unit],
+    simpler: &["drr", "fifo"],
     queues,
     ..Candidate::DEFAULT
 };

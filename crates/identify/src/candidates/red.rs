@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "red",
     sentence: "one queue with random early detection: random drops that grow with the average backlog",
     unknown: &[Unknown::Threshold, Unknown::Probability, Unknown::Low],
+    simpler: &["fifo"],
     draws: true,
     queues,
     ..Candidate::DEFAULT

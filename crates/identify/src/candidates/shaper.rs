@@ -6,6 +6,7 @@ pub(super) const CANDIDATE: Candidate = Candidate {
     name: "shaper",
     sentence: "a token bucket that lets a burst pass at once and queues the rest in one queue",
     unknown: &[Unknown::Bucket, Unknown::Wait, Unknown::Unit],
+    simpler: &["fifo"],
     has_bucket: true,
     queues,
     ..Candidate::DEFAULT
