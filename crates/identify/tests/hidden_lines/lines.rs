@@ -21,7 +21,7 @@ pub(crate) struct HiddenLine {
     /// Description of the rest.
     pub(crate) text: String,
     line: Line,
-    others: Others,
+    pub(crate) others: Others,
     jitter: f64,
     offset: f64,
     drift: f64,
