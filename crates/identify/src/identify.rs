@@ -3,7 +3,7 @@
 use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
-use crate::fit::{Fit, TEMPER, is_free, line, odds};
+use crate::fit::{Fit, is_free, line, odds};
 use crate::judge::{HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, MOST_OF_FLOW, candidates};
 use crate::moments::{LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
@@ -123,6 +123,9 @@ const LEAST_SEPARATION: f64 = 12.0;
 
 /// Losses in a step of the ramp up to which it is sent once more.
 const MOST_STRAY: usize = 2;
+
+/// Logarithm of odds beyond those that decide, up to which a candidate is a rival.
+const MARGIN: f64 = 0.75;
 
 /// Pause in seconds in which a bucket fills again.
 const REFILL: f64 = 0.8;
@@ -294,14 +297,19 @@ impl<P: Prober> Experiment<'_, P> {
             self.next = self.next.max(self.planned as f64 * PICO + LEAD);
             let scale = self.scale(now.rate);
             let next = choose(self, &fits, &further, &scale);
-            let Some((purpose, why)) = next.or_else(|| {
+            let next = next.or_else(|| {
                 // One more look at what was decided by few rounds, for queues that are none of the
                 // candidates.
                 let purpose = (!is_confirmed).then(|| further.first().copied()).flatten()?;
                 is_confirmed = true;
                 Some((purpose, format!("{}: to confirm", reason(purpose))))
-            }) else {
+            });
+            let next = next.or_else(|| {
                 found = judge.settle(&self.observed, &mut fits, &all, &lengths);
+                // Rivals that were fitted again may be near enough for another round.
+                choose(self, &fits, &further, &scale).filter(|_| odds(&fits) < LEAST_ODDS)
+            });
+            let Some((purpose, why)) = next else {
                 passes += judge.passes;
                 break;
             };
@@ -388,8 +396,8 @@ fn choose<P>(
     scale: &Scale,
 ) -> Option<(Purpose, String)> {
     let best = fits.first()?;
-    let limit = best.misfit + 2.0 / TEMPER * libm::log(LEAST_ODDS) + 10.0;
-    let rivals: Vec<&Fit> = fits[1..].iter().filter(|fit| fit.misfit < limit).take(3).collect();
+    let limit = best.log_likelihood() - libm::log(LEAST_ODDS) - MARGIN;
+    let rivals: Vec<&Fit> = fits[1..].iter().filter(|fit| fit.log_likelihood() > limit).take(3).collect();
     let mut chosen: Option<(f64, Purpose, String)> = None;
     for &purpose in further {
         let packets = round(purpose, experiment.next, scale);
