@@ -4,7 +4,7 @@ use crate::candidates::Candidate;
 use crate::estimate::{Estimate, estimate, goodput, seen};
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
 use crate::fit::{Fit, is_free, line, odds};
-use crate::judge::{HOPELESS, Judge, LEAST_ODDS, MOST_MISFIT, MOST_OF_FLOW, candidates};
+use crate::judge::{HOPELESS, Judge, LEAST_ODDS, candidates, is_missed};
 use crate::moments::{LENGTHS, Moments, moments};
 use crate::plan::{Scale, ramp, reason, round};
 use crate::probe::{FULL, Observation, Probe, Purpose, Round, Sent};
@@ -449,9 +449,7 @@ fn conclude<P: Prober>(
     let verdict = match (why, fits.first()) {
         (Some(why), _) => Verdict::Unknown(why),
         (None, None) => Verdict::Unknown("too few packets arrived in excess of the rate".to_owned()),
-        (None, Some(best)) if best.mean_misfit() > MOST_MISFIT || best.worst.1 > MOST_OF_FLOW => {
-            Verdict::NoneOfThese
-        }
+        (None, Some(best)) if is_missed(best) => Verdict::NoneOfThese,
         (None, Some(_)) if odds < LEAST_ODDS => Verdict::Undecided,
         (None, Some(_)) => Verdict::Decided,
     };

@@ -30,11 +30,14 @@ const FREEDOM: f64 = 6.0;
 pub const LEAST_ODDS: f64 = 20.0;
 
 /// Mean misfit of a feature above which a queue is none of the candidates.
-pub const MOST_MISFIT: f64 = 1.2;
+const MOST_MISFIT: f64 = 1.2;
 
 /// Mean misfit of the features of one flow of a round above which a queue is none of the candidates. In most
 /// rounds many queues look alike, so that the mean over all hides the one round in which the queue is another.
-pub const MOST_OF_FLOW: f64 = 2.2;
+const MOST_OF_FLOW: f64 = 2.2;
+
+/// The same beside others, whose rate and frames are fitted too: the features of a flow share their errors.
+const MOST_BESIDE_OTHERS: f64 = 3.5;
 
 /// Standard error of the part of the time that small packets wait behind a bucket, where others do not delay
 /// them.
@@ -434,6 +437,12 @@ impl<'a> Judge<'a> {
     pub fn observed(&self) -> &[Feature] {
         &self.observed
     }
+}
+
+/// Returns true if not even this fit meets what came: the queue is none of the candidates.
+pub(crate) fn is_missed(best: &Fit) -> bool {
+    let most = if best.others > 0.0 { MOST_BESIDE_OTHERS } else { MOST_OF_FLOW };
+    best.mean_misfit() > MOST_MISFIT || best.worst.1 > most
 }
 
 /// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the
