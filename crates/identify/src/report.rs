@@ -40,15 +40,32 @@ impl Property {
     }
 }
 
+/// Relative half width of the rate's interval above which it is not decided.
+const WIDEST: f64 = 0.1;
+
+/// Returns the rate with its interval; if that is wide, what would narrow it.
+fn rate_of(rate: f64, half: f64, how: &str) -> Property {
+    let mut property = Property::number("rate", rate, half, "bit/s", how);
+    if half > WIDEST * rate {
+        let [low, high] = [rate - half, rate + half].map(|rate| figures::quantity(Some(rate), "bit/s"));
+        property.value = format!(
+            "not decidable: between {low} and {high}; a longer excess (--budget) or fewer others would tell"
+        );
+    }
+    property
+}
+
 impl Fit {
-    /// Returns the relative half width of the interval of the limit.
+    /// Returns the relative half width of the interval of the limit: whole frames are dropped.
     pub fn limit_error(&self) -> f64 {
-        if self.others > 0.0 { 0.12 } else { 0.06 }
+        let frame = f64::from(FULL) * 8.0 / (self.setting.wait * self.setting.rate).max(1.0);
+        frame + if self.others > 0.0 { 0.12 } else { 0.06 }
     }
 
-    /// Returns the relative half width of the interval of the bucket.
+    /// Returns the relative half width of the interval of the bucket: whole frames pass.
     pub fn bucket_error(&self) -> f64 {
-        if self.others > 0.0 { 0.25 } else { 0.1 }
+        let frame = f64::from(FULL) / self.setting.bucket.max(1.0);
+        frame + if self.others > 0.0 { 0.25 } else { 0.1 }
     }
 
     /// Returns true if the limit of the queue was reached, so that it is known.
@@ -71,7 +88,7 @@ pub fn properties(identified: &Identified) -> Vec<Property> {
         of_fit(identified, fit, &mut all);
     } else {
         if let Some((rate, half)) = identified.rate() {
-            all.push(Property::number("rate", rate, half, "bit/s", "arrivals in excess of it"));
+            all.push(rate_of(rate, half, "arrivals in excess of it"));
         }
         let wait = figures::seconds(Some(estimate.wait));
         let how =
@@ -120,8 +137,9 @@ fn queue(identified: &Identified) -> Property {
         ),
         (Verdict::Undecided, Some(best)) => {
             let second = fits.get(1).map_or("another", |fit| fit.candidate.name);
+            let digits = usize::from(*odds < 10.0);
             let value = format!(
-                "not decidable: {} or {second}, {odds:.0}:1 where {LEAST_ODDS}:1 decides; {}",
+                "not decidable: {} or {second}, {odds:.digits$}:1 where {LEAST_ODDS}:1 decides; {}",
                 best.candidate.name,
                 what_would_decide(identified)
             );
@@ -155,13 +173,7 @@ fn what_would_decide(identified: &Identified) -> &'static str {
 fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
     let Setting { rate, wait, bucket, target, .. } = fit.setting;
     if let Some((rate, half)) = identified.rate() {
-        all.push(Property::number(
-            "rate",
-            rate,
-            half,
-            "bit/s",
-            "goodput in excess, and spacing of full packets",
-        ));
+        all.push(rate_of(rate, half, "goodput in excess, and spacing of full packets"));
     }
     if fit.has_limit(identified) {
         let bytes = wait * rate / 8.0;
