@@ -70,7 +70,7 @@ def test_the_tutorial_runs(tmp_path: Path) -> None:
     assert any("<svg" in str(output.get("data", {}).get("text/html", "")) for output in shown)
 
 
-@pytest.mark.parametrize("name", ["python", "coming-from", "cluster"])
+@pytest.mark.parametrize("name", ["python", "coming-from", "cluster", "moving-line"])
 def test_blocks_of_the_guides_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks marked `python` run one after the other, in the directory of the shipped scenarios' copies."""
     for file in (PACKAGE.parent / "scenarios").glob("*.toml"):
