@@ -51,6 +51,7 @@ pub mod reason;
 pub mod reflectors;
 pub mod sample;
 pub mod signals;
+pub mod unused;
 mod window;
 
 pub use bounds::Bounds;
@@ -61,3 +62,4 @@ pub use ratio::Ratio;
 pub use reason::{Reason, Why};
 pub use sample::{MOST_PROBES, Probes, Sample};
 pub use signals::View;
+pub use unused::Unused;

@@ -133,10 +133,10 @@ impl Signals {
         index < MOST_PROBES && self.reflectors.is_left_out(index)
     }
 
-    /// Returns the names of the signals that have not moved with the load for an hour, and are not used.
-    pub fn blind(&self) -> impl Iterator<Item = &'static str> {
-        let named = [(&self.of_acks, "acknowledgements"), (&self.of_probes, "probes")];
-        named.into_iter().filter(|(signal, _)| signal.is_blind()).map(|(_, name)| name)
+    /// Returns the names of the signals, each with whether its delay has not moved with the load for an hour:
+    /// it is not used then.
+    pub fn blindness(&self) -> [(&'static str, bool); 2] {
+        [("acknowledgements", self.of_acks.is_blind()), ("probes", self.of_probes.is_blind())]
     }
 
     /// Returns true if acknowledgements return in less than half of the nearest reflector's time: from

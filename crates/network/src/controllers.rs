@@ -1,6 +1,6 @@
 //! Controllers of the rates of ports: each is stepped by what its tap has seen, and changes its port.
 
-use lockgate_autorate::{Controller, Marks};
+use lockgate_autorate::{Controller, Marks, Unused};
 use lockgate_engine::pacing::Pace;
 use lockgate_engine::port::PortChange;
 use lockgate_engine::units::{Duration, Instant, Rate};
@@ -34,6 +34,9 @@ struct Driver {
     line: Option<usize>,
     offered_before: f64,
     marks: Marks,
+    unused: Unused,
+    /// Names of the probed nodes.
+    probed: Vec<String>,
 }
 
 impl Controllers {
@@ -45,6 +48,7 @@ impl Controllers {
         let controlled: Vec<_> = scenario.ports.iter().enumerate().filter_map(with).collect();
         let taps = controlled.iter().map(|(port, autorate)| Tap::new(scenario, *port, autorate));
         let first = core.add_taps(taps);
+        let probed = |flow: usize| scenario.nodes[scenario.flows[flow].to].name.clone();
         let driver = |(index, (port, autorate)): (usize, &(usize, std::sync::Arc<Autorate>))| Driver {
             port: *port,
             name: scenario.ports[*port].name.clone(),
@@ -56,6 +60,8 @@ impl Controllers {
             line: line_of(scenario, *port, autorate.line),
             offered_before: 0.0,
             marks: Marks::new(autorate.bounds.start),
+            unused: Unused::default(),
+            probed: autorate.probes.iter().map(|flow| probed(*flow)).collect(),
         };
         let of: Vec<Driver> = controlled.iter().enumerate().map(driver).collect();
         let next = if of.is_empty() { Instant::NEVER } else { Instant::ZERO + STEP };
@@ -91,8 +97,10 @@ impl Driver {
             core.change_port(self.port, change, now).map_err(|why| Failure::build(&self.name, &why))?;
             self.applied = rate;
         }
-        if let Some(mark) = self.marks.take(now, rate, reason) {
-            core.recording.events.push(Event::note(now, format!("port {}: {mark}", self.name)));
+        let mark = self.marks.take(now, rate, reason);
+        let unused = self.unused.take(self.controller.signals(), &self.probed);
+        for text in mark.into_iter().chain(unused) {
+            core.recording.events.push(Event::note(now, format!("port {}: {text}", self.name)));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use std::collections::VecDeque;
 
-use lockgate_autorate::{Bounds, Controller, Marks, Reason, Sample, Why};
+use lockgate_autorate::{Bounds, Controller, Marks, Reason, Sample, Unused, Why};
 use lockgate_engine::units::{Duration, Instant, Rate};
 use lockgate_measure::monitor::{AutorateSample, MarkSample};
 use lockgate_scenario::model::Autorate;
@@ -25,7 +25,8 @@ const MARKS: usize = 16;
 pub(crate) struct Stepper {
     port: String,
     model: Autorate,
-    probes: Vec<IpAddr>,
+    /// Probed addresses.
+    probes: Vec<String>,
     controller: Controller,
     next: Instant,
     /// Time at which something was last sent, or came back.
@@ -36,8 +37,7 @@ pub(crate) struct Stepper {
     marker: Marks,
     marks: VecDeque<MarkSample>,
     marked: u64,
-    /// Signals that are not used, as last told.
-    unused: Vec<String>,
+    unused: Unused,
 }
 
 impl Stepper {
@@ -45,7 +45,7 @@ impl Stepper {
         let model = autorate.model.clone();
         Self {
             port: port.to_owned(),
-            probes: autorate.probes.clone(),
+            probes: autorate.probes.iter().map(IpAddr::to_string).collect(),
             controller: Controller::new(model.law, &model.parameters, model.bounds),
             next: Instant::ZERO,
             active: Instant::ZERO,
@@ -54,7 +54,7 @@ impl Stepper {
             marker: Marks::new(model.bounds.start),
             marks: VecDeque::new(),
             marked: 0,
-            unused: Vec::new(),
+            unused: Unused::default(),
             model,
         }
     }
@@ -95,7 +95,8 @@ impl Stepper {
         self.next = now + if is_idle { IDLE_STEP } else { STEP };
         let mut marks: Vec<String> = Vec::new();
         marks.extend(self.marker.take(now, rate, reason).map(|mark| format!("port {}: {mark}", self.port)));
-        self.note_unused(&mut marks);
+        let unused = self.unused.take(self.controller.signals(), &self.probes);
+        marks.extend(unused.into_iter().map(|text| format!("port {}: {text}", self.port)));
         for text in &marks {
             self.marked += 1;
             let at_s = now.since(Instant::ZERO).as_secs_f64();
@@ -107,41 +108,15 @@ impl Stepper {
         RateStep { next: self.next, rate: self.applied(), marks }
     }
 
-    /// Appends what has changed of the signals that are not used.
-    fn note_unused(&mut self, marks: &mut Vec<String>) {
-        let is_known = |unused: &str| self.unused.iter().any(|known| known == unused);
-        let (blind, left_out) = (self.blind(), self.left_out());
-        if blind.len() + left_out.len() == self.unused.len()
-            && blind.iter().all(|signal| is_known(signal))
-            && left_out.iter().all(|address| is_known(address))
-        {
-            return;
-        }
-        for signal in blind.iter().filter(|signal| !is_known(signal)) {
-            marks.push(format!(
-                "port {}: {signal} are blind: their delay has not moved with the load for an hour; they are not used",
-                self.port
-            ));
-        }
-        for address in left_out.iter().filter(|address| !is_known(address)) {
-            let of = format!("port {}: the probed address {address}", self.port);
-            marks.push(format!("{of} is left out: its answers differ from the others'"));
-        }
-        let now: Vec<String> = blind.iter().map(|it| (*it).to_owned()).chain(left_out).collect();
-        for signal in self.unused.iter().filter(|signal| !now.contains(signal)) {
-            marks.push(format!("port {}: {signal} is used again", self.port));
-        }
-        self.unused = now;
-    }
-
-    fn blind(&self) -> Vec<&'static str> {
-        self.controller.signals().blind().collect()
+    fn blind(&self) -> impl Iterator<Item = &'static str> {
+        let signals = self.controller.signals().blindness().into_iter();
+        signals.filter(|(_, is_blind)| *is_blind).map(|(name, _)| name)
     }
 
     fn left_out(&self) -> Vec<String> {
         let signals = self.controller.signals();
         let out = self.probes.iter().enumerate().filter(|(index, _)| signals.is_left_out(*index));
-        out.map(|(_, address)| address.to_string()).collect()
+        out.map(|(_, address)| address.clone()).collect()
     }
 
     /// Returns its state.
@@ -159,7 +134,7 @@ impl Stepper {
             delay_s: delay.map(Duration::as_secs_f64),
             safe_bps: self.controller.safe().map(|rate| rate.as_bits() as f64),
             steps: counted.map(|(why, count)| (why.name().into(), count)).collect(),
-            blind: self.blind().into_iter().map(Into::into).collect(),
+            blind: self.blind().map(Into::into).collect(),
             left_out: self.left_out(),
             marks: self.marks.iter().cloned().collect(),
         }

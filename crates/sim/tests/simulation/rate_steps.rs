@@ -182,6 +182,45 @@ fn idle_hours_move_nothing() {
     assert_eq!(moved, 0, "after a transfer of a minute at most, the rate stays");
 }
 
+/// A reflector before the line shows nothing of its queue. In the first hour the law takes its answers for
+/// those of an empty line, and grows; then the signal is known to be blind, and no rate follows from it.
+#[test]
+fn probes_that_do_not_cross_the_line_are_blind_after_an_hour() {
+    let near =
+        "[node.near]\n[link.near]\nbetween = [\"gateway\", \"near\"]\nrate = \"1gbit\"\ndelay = \"5ms\"\n";
+    let flood = |name: &str, start: u64, stop: u64| {
+        format!(
+            "[flow.{name}]\nfrom = \"home\"\nto = \"server\"\ntransport = \"udp\"\nsize = \"1000B\"\n\
+             rate = \"30mbit\"\nstart = \"{start}s\"\nstop = \"{stop}s\"\n"
+        )
+    };
+    let recording = Uplink {
+        duration: "3625s",
+        // Slow enough that the rate is below its limit after the hour.
+        law: "acknowledgements = false\nbrake = { growth = 0.0001 }",
+        flows: &format!("{}{}", flood("first", 1800, 1840), flood("last", 3610, 3620)),
+        reflectors: near,
+        probed: "\"near\"",
+        ..Uplink::default()
+    }
+    .run();
+    let words = "port gateway:modem: probes are blind: their delay has not moved with the load for an hour";
+    let told: Vec<_> = recording.events.iter().filter(|event| event.text.starts_with(words)).collect();
+    assert_eq!(told.len(), 1, "{:?}", recording.events);
+    let at = told[0].at.as_secs_f64();
+    assert!((3600.0..3601.0).contains(&at), "{at}");
+    let rates = recording.ports[SHAPED].rate_series().expect("a rate that has moved");
+    let rate_at = |second: usize| rates[20 * second - 1];
+    println!(
+        "{} before the first load, {} after it, {} at the end",
+        rate_at(1799),
+        rate_at(1845),
+        rate_at(3624)
+    );
+    assert!(rate_at(1845) > 1.05 * rate_at(1799), "believed: {} after {}", rate_at(1845), rate_at(1799));
+    assert!((rate_at(3624) / rate_at(1845) - 1.0).abs() < 1e-9, "not used: {}", rate_at(3624));
+}
+
 /// Of three reflectors one does not answer, one answers at times that mean nothing, or one is congested
 /// itself. `delta-steps` counts late answers of any of them, as its original does: a reflector that lies
 /// moves its delay by two fifths.
