@@ -74,7 +74,9 @@ impl Reflectors {
         self.median(now, |index| !self.is_left_out(index)).or_else(|| self.median(now, |_| true))
     }
 
-    /// Returns the lower median of the fresh excesses of some reflectors.
+    /// Returns the median of the fresh excesses of some reflectors. Of two in the middle that agree it is the
+    /// mean: the lower one is mostly the older answer, and shows a queue late. If they do not agree, the
+    /// higher one may be congested itself.
     fn median(&self, now: Instant, counts: impl Fn(usize) -> bool) -> Option<Duration> {
         let mut fresh = [Duration::ZERO; MOST_PROBES];
         let mut count = 0;
@@ -87,7 +89,9 @@ impl Reflectors {
         }
         let fresh = &mut fresh[..count];
         fresh.sort_unstable();
-        fresh.get(count.checked_sub(1)? / 2).copied()
+        let (lower, upper) = (fresh[count.checked_sub(1)? / 2], fresh[count / 2]);
+        let apart = upper.saturating_sub(lower);
+        Some(if apart <= OFFENCE { lower + Duration::from_picos(apart.as_picos() / 2) } else { lower })
     }
 }
 

@@ -253,8 +253,7 @@ fn a_reflector_that_is_wrong_changes_little() {
     ] {
         let (p95, used) = with(law, keys);
         println!("{what}: {:.1} ms beside {:.1} ms, {used:.3} beside {passed:.3}", p95 * 1e3, right * 1e3);
-        // The aim was a fifth, and is missed: docs/measurements/autorate.md has the figures.
-        assert!(p95 < 1.5 * right, "{what}: {p95} s beside {right} s");
+        assert!(p95 < 1.2 * right, "{what}: {p95} s beside {right} s");
         assert!(used > 0.8 * passed, "{what}: {used} beside {passed}");
     }
 }
