@@ -1,5 +1,7 @@
 //! Marks: the steps of a controller that are worth a line in a log.
 
+use core::fmt;
+
 use lockgate_engine::units::{Duration, Instant, Rate};
 
 use crate::reason::{Reason, Why};
@@ -16,17 +18,23 @@ pub struct Marks {
     at: Instant,
     rate: Rate,
     why: Why,
+    /// Rate of the latest step, and the reason of the latest step that changed it.
+    latest: Rate,
+    cause: Reason,
 }
 
 impl Marks {
     /// Begins at the rate of a controller's start.
     pub fn new(rate: Rate) -> Self {
-        Self { at: Instant::ZERO, rate, why: Why::Start }
+        Self { at: Instant::ZERO, rate, why: Why::Start, latest: rate, cause: Reason::default() }
     }
 
     /// Returns the words of a step that is worth a mark: an outage, its end, another path, or a rate that
     /// differs much from that of the last mark.
     pub fn take(&mut self, now: Instant, rate: Rate, reason: Reason) -> Option<String> {
+        if rate != self.latest {
+            (self.latest, self.cause) = (rate, reason);
+        }
         let is_rare = matches!(reason.why, Why::Outage | Why::Resumed | Why::PathChange);
         let before = self.rate.as_bits();
         let is_mark = if is_rare {
@@ -37,9 +45,26 @@ impl Marks {
         if !is_mark {
             return None;
         }
-        let text = format!("{} -> {rate}: {reason}", self.rate);
-        *self = Self { at: now, rate, why: reason.why };
+        let said = if is_rare { reason } else { self.cause };
+        let text = format!("{} -> {}: {said}", Rounded(self.rate), Rounded(rate));
+        (self.at, self.rate, self.why) = (now, rate, reason.why);
         Some(text)
+    }
+}
+
+/// Rate with three digits, in the notation of files.
+struct Rounded(Rate);
+
+impl fmt::Display for Rounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.0.as_bits();
+        let unit = 10_u64.pow(bits.checked_ilog10().unwrap_or(0).saturating_sub(2));
+        let rounded =
+            (bits / unit + u64::from(bits % unit >= unit.div_ceil(2) && unit > 1)).saturating_mul(unit);
+        match rounded {
+            1_000_000.. => write!(f, "{}mbit", rounded as f64 / 1e6),
+            _ => write!(f, "{}kbit", rounded as f64 / 1e3),
+        }
     }
 }
 
@@ -57,8 +82,23 @@ mod tests {
         let text = marks.take(at(610), mbit(11), reason(Why::Grow)).expect("a mark");
         assert_eq!(text, "8mbit -> 11mbit: no queue behind: the rate grows");
         assert_eq!(marks.take(at(700), mbit(1), reason(Why::Brake)), None, "soon after");
-        assert!(marks.take(at(710), mbit(1), reason(Why::Outage)).is_some());
+        let text = marks.take(at(1200), mbit(1), reason(Why::Idle)).expect("a mark");
+        assert_eq!(text, "11mbit -> 1mbit: a queue behind: less is sent than delivered until it has drained");
+        assert!(marks.take(at(1210), mbit(1), reason(Why::Outage)).is_some());
         assert_eq!(marks.take(at(2000), mbit(9), reason(Why::Outage)), None, "the same one");
         assert!(marks.take(at(2010), mbit(1), reason(Why::Resumed)).is_some());
+    }
+
+    #[test]
+    fn rates_have_three_digits() {
+        for (bits, text) in [
+            (24_542_967, "24.5mbit"),
+            (999_500, "1mbit"),
+            (64_440, "64.4kbit"),
+            (0, "0kbit"),
+            (1_000_000_000, "1000mbit"),
+        ] {
+            assert_eq!(Rounded(Rate::from_bits(bits)).to_string(), text);
+        }
     }
 }
