@@ -25,10 +25,15 @@ pub fn check(scenario: &Scenario) -> Result<(), Failure> {
     let probes = |port: &&PortModel| port.autorate.as_ref().is_some_and(|it| !it.probes.is_empty());
     if let Some(port) = scenario.ports.iter().find(probes) {
         return Err(Failure::Unsuited {
-            what: format!("the controller of port `{}` probes from a router, in simulations only", port.name),
-            help:
-                "leave `probes` out: acknowledgements are read live too; or simulate it (leave `--live` out)"
-                    .to_owned(),
+            what: format!(
+                "the controller of port `{}` probes from a router, which has no sockets in a live run",
+                port.name
+            ),
+            help: format!(
+                "leave them out with `--set port.{}.autorate.probes=`: acknowledgements are read live too; or simulate \
+                 it (leave `--live` out); `lockgate route` sends them",
+                port.name
+            ),
         });
     }
     let doubles = |link: &&Link| link.conditions.iter().flatten().any(|of| of.duplicate > Probability::ZERO);

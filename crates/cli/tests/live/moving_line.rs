@@ -86,7 +86,10 @@ fn probes_of_a_router_are_refused_live() {
         directory.command(&scenario("probes = { to = [\"modem\"], every = \"1s\" }")).output().expect("run");
     let wrong = String::from_utf8_lossy(&done.stderr);
     assert!(!done.status.success() && wrong.contains("probes from a router"), "{wrong}");
-    assert!(wrong.contains("acknowledgements are read live"), "{wrong}");
+    assert!(
+        wrong.contains("--set port.gateway:modem.autorate.probes=`: acknowledgements are read live"),
+        "{wrong}"
+    );
 }
 
 /// Lines of 16 Mbit/s: name, and keys of the link.
