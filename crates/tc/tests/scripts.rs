@@ -206,6 +206,18 @@ fn netem_is_the_delay_of_the_line() {
     assert_eq!(findings("mininet-hfsc-float.sh"), []);
 }
 
+/// Linux 6.1 with `rate 500kbit limit 20` and frames of 1214 bytes: a full queue holds a `ping` for 388 ms,
+/// 20 times of one frame, the one that is transmitted among them.
+#[test]
+fn the_limit_of_netem_counts_the_packet_that_its_rate_transmits() {
+    for (words, limit) in
+        [("rate 500kbit limit 20", "19p"), ("limit 20", "20p"), ("rate 500kbit limit 1", "1p")]
+    {
+        let (text, _) = scenario(&format!("tc qdisc add dev eth0 root netem {words}\n"));
+        assert!(text.contains(&format!("kind = \"fifo\", limit = \"{limit}\"")), "{words}: {text}");
+    }
+}
+
 #[test]
 fn every_mistake_is_at_its_line() {
     let text = script("did-it-work.sh");

@@ -125,11 +125,13 @@ impl<'a> Builder<'a> {
         inner
     }
 
-    /// Returns the limit of `netem` in packets.
+    /// Returns the limit of `netem` in packets, less the one that is transmitted if it has a rate: there it
+    /// counts in the limit, and a queue before a line does not have it any more.
     pub(super) fn netem_limit(qdisc: &Qdisc) -> u64 {
+        let transmitted = u64::from(value_of(&qdisc.settings, "rate").is_some());
         match value_of(&qdisc.settings, "limit") {
-            Some(Value::Packets(limit)) => (*limit).max(1),
-            _ => DEVICE_QUEUE,
+            Some(Value::Packets(limit)) => limit.saturating_sub(transmitted).max(1),
+            _ => DEVICE_QUEUE - transmitted,
         }
     }
 
