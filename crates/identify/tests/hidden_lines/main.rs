@@ -1,10 +1,9 @@
 //! Hidden lines are identified: confusion matrix, errors of rate, depth and bucket, unknown queues.
 //!
-//! The set of seed [`TUNING`] was looked at while floors, temper and bounds were chosen. The set of seed
-//! [`TEST`] was not: it was run once, for the figures of the documents. (The set of seed 57 was to be it; a
-//! fault that it showed was mended, so it counts as tuning.) A sample of the first runs by
-//! default. All of the second: `LOCKGATE_LAWS=1 cargo test -p lockgate-identify --test hidden_lines --release
-//! -- --nocapture`.
+//! The sets of seed [`TUNING`] and of 1001 were looked at while floors, temper and bounds were chosen; that of
+//! 2002 is in the documents (`LOCKGATE_SEED=2002 LOCKGATE_HIDDEN=0..200`). A sample of the first runs by
+//! default, and all of [`TEST`] with `LOCKGATE_LAWS=1`: `cargo test --workspace --test hidden_lines --
+//! --nocapture`.
 #![allow(clippy::print_stdout, reason = "the figures are what the test is for")]
 
 mod lines;
@@ -18,19 +17,19 @@ use lockgate_identify::{Identified, Verdict, identify};
 /// Seed of the lines that the judge was tuned on.
 const TUNING: u64 = 1;
 
-/// Seed of the lines that were not looked at while tuning.
+/// Seed of the lines of the law test, which were not looked at while floors and temper were chosen.
 const TEST: u64 = 58;
 
-/// Lines of the set that was not looked at.
+/// Lines of that set.
 const LINES: usize = 112;
 
 /// Bounds in percent: lines named wrongly, lines named rightly; of those, rates within 2 %, depths within
 /// 15 % and buckets within 20 %, and intervals of rates that hold; unknown queues that are called so.
-const MOST_WRONG: usize = 2;
-const LEAST_RIGHT: usize = 85;
+const MOST_WRONG: usize = 1;
+const LEAST_RIGHT: usize = 80;
 const LEAST_NEAR: usize = 90;
 const LEAST_HELD: usize = 90;
-const LEAST_NONE: usize = 70;
+const LEAST_NONE: usize = 85;
 
 /// Lines whose queue is left out of the candidates by default.
 const UNKNOWN_SAMPLE: [usize; 2] = [3, 6];
