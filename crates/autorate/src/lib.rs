@@ -41,6 +41,7 @@
 pub mod baseline;
 pub mod blindness;
 pub mod bounds;
+mod clumps;
 pub mod controller;
 pub mod flows;
 pub mod laws;

@@ -4,6 +4,7 @@ use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
 use crate::baseline::Baseline;
 use crate::blindness::{Blindness, Load};
+use crate::clumps::Clumps;
 use crate::outage::{LineState, Outage};
 use crate::ratio::Ratio;
 use crate::reflectors::Reflectors;
@@ -65,6 +66,11 @@ impl View<'_> {
         Ratio::between(self.sent(LOAD_SPAN).as_bits(), self.rate.as_bits())
     }
 
+    /// Returns how much the line delivers at once.
+    pub fn clump(&self) -> Bytes {
+        self.signals.clumps.get()
+    }
+
     /// Returns the round trips of this step by source: the answers of probes, or else that of the
     /// acknowledgements as the only one.
     pub fn round_trips(&self) -> impl Iterator<Item = (usize, Duration)> + '_ {
@@ -80,6 +86,7 @@ pub struct Signals {
     sent: ByteWindow,
     tracked: ByteWindow,
     delivered: ByteWindow,
+    clumps: Clumps,
     /// True if acknowledgements are read.
     has_acks: bool,
     has_probes: bool,
@@ -113,6 +120,9 @@ impl Signals {
         }
         let usual = self.round_trip();
         let state = self.outage.on_sample(now, sample, usual);
+        if state == LineState::Up {
+            self.clumps.push(sample.delivered.unwrap_or_default(), sample.oldest.is_some());
+        }
         let is_new_path = state == LineState::Up && self.tests_path(now, elapsed);
         let delay = self.delay(now, sample, (elapsed, rate));
         View {

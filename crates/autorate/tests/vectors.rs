@@ -32,30 +32,81 @@ fn loaded(length: u64, answers: &[u64]) -> Sample {
 #[test]
 fn brake_follows_what_is_delivered_and_brakes_by_the_queue() {
     let mut controller = controller(Law::Brake);
-    let sample = |delivered: u64, rtt: u64| Sample {
-        sent: Bytes(12_500),
-        tracked: Bytes(12_500),
+    let sample = |sent: u64, delivered: u64, rtt: u64| Sample {
+        sent: Bytes(sent),
+        tracked: Bytes(sent),
         delivered: Some(Bytes(delivered)),
         rtt: Some(ms(rtt)),
         is_backlogged: true,
         ..Sample::default()
     };
     // No queue: 30 % of growth in a round trip of 40 ms are 7.5 % in a step of 10 ms; 98 % of it is sent.
-    for step in 1..=12 {
-        let _ = controller.step(at(10 * step), &sample(12_500, 40));
+    for step in 1..=13 {
+        let sent = controller.rate().as_bits() / 800;
+        let (rate, reason) = controller.step(at(10 * step), &sample(sent, sent, 40));
+        if step > 1 {
+            assert_eq!(reason.why, Why::Grow, "step {step}");
+            let expected = 10_000_000.0 * 1.075_f64.powi(step as i32 - 1) * 0.98;
+            assert!((rate.as_bits() as f64 - expected).abs() < 50.0, "{rate:?}, not {expected}");
+        }
     }
-    let (rate, reason) = controller.step(at(130), &sample(12_500, 40));
-    assert_eq!(reason.why, Why::Grow);
-    let expected = 10_000_000.0 * 1.075_f64.powi(12) * 0.98;
-    assert!((rate.as_bits() as f64 - expected).abs() < 50.0, "{rate:?}, not {expected}");
-    // A queue of 70 ms, while 5 Mbit/s are delivered: 0.98 - (70 - 10) / 250 = 0.74 of them, once the span of
+    // A queue of 70 ms, while 5 Mbit/s are delivered: 0.98 - (70 - 3) / 125 = 0.444 of them, once the span of
     // 60 ms has seen nothing else.
     for step in 14..=30 {
-        let _ = controller.step(at(10 * step), &sample(6250, 110));
+        let _ = controller.step(at(10 * step), &sample(6250, 6250, 110));
     }
-    let (rate, reason) = controller.step(at(310), &sample(6250, 110));
-    assert_eq!((rate, reason.why), (kbit(3700), Why::Brake));
+    let (rate, reason) = controller.step(at(310), &sample(6250, 6250, 110));
+    assert_eq!((rate, reason.why), (kbit(2220), Why::Brake));
     assert_eq!(reason.delay, Some(ms(70)));
+}
+
+#[test]
+fn brake_grows_only_if_what_it_allows_is_used() {
+    let mut controller = controller(Law::Brake);
+    let sample = Sample {
+        // Half of 10 Mbit/s, although a packet waits at the end of each step: bursts.
+        sent: Bytes(6250),
+        tracked: Bytes(6250),
+        delivered: Some(Bytes(6250)),
+        rtt: Some(ms(40)),
+        is_backlogged: true,
+        ..Sample::default()
+    };
+    for step in 1..=100 {
+        let (rate, reason) = controller.step(at(10 * step), &sample);
+        assert_eq!(rate, kbit(10_000), "step {step}: {reason}");
+    }
+}
+
+#[test]
+fn brake_takes_the_waits_between_clumps_for_no_queue() {
+    // 3 Mbit/s in clumps of 15 kB each 40 ms, each of which a packet may wait for: 12 ms are no queue.
+    let run = |is_even: bool| {
+        let mut controller = controller(Law::Brake);
+        for step in 1..=400_u64 {
+            let sent = controller.rate().as_bits().min(3_000_000) / 800;
+            let clump = if is_even {
+                3750
+            } else if step % 4 == 0 {
+                15_000
+            } else {
+                0
+            };
+            let sample = Sample {
+                sent: Bytes(sent),
+                tracked: Bytes(sent),
+                delivered: Some(Bytes(clump)),
+                rtt: (clump > 0).then(|| ms(if step == 4 { 40 } else { 52 })),
+                is_backlogged: true,
+                ..Sample::default()
+            };
+            let _ = controller.step(at(10 * step), &sample);
+        }
+        controller.rate()
+    };
+    let (even, clumps) = (run(true), run(false));
+    assert!(even < kbit(2800), "12 ms are a queue on an even line: {even:?}");
+    assert!(clumps > kbit(2900), "and none on this one: {clumps:?}");
 }
 
 #[test]
@@ -79,10 +130,10 @@ fn brake_comes_down_from_a_start_far_above_the_line() {
         }
         controller.step(at(300), &sample(80))
     };
-    // 16 Mbit/s are more than the least rate, and may be all that the line has: 0.98 - (40 - 10) / 250 of
+    // 16 Mbit/s are more than the least rate, and may be all that the line has: 0.98 - (40 - 3) / 125 of
     // them.
     let (rate, reason) = step_down(20_000);
-    assert_eq!((rate, reason.why), (kbit(13_760), Why::Brake));
+    assert_eq!((rate, reason.why), (kbit(10_944), Why::Brake));
     // A call of 80 kbit/s is not held back for a delay that others make.
     let (rate, reason) = step_down(100);
     assert_eq!(reason.why, Why::Idle);

@@ -393,10 +393,11 @@ fn print_table(cells: &Cells) {
     );
 }
 
-/// Parameters of `brake`, each halved and doubled; `LOCKGATE_LAW_KEYS` has others, with `;` between them.
-const VARIANTS: &str = "target = \"10ms\"; target = \"5ms\"; target = \"20ms\"; drain = \"125ms\"; drain = \"500ms\"; \
-                        full = \"2500us\"; full = \"10ms\"; growth = 0.15; growth = 0.6; span = \"40ms\"; \
-                        span = \"120ms\"; eta = 0.96; eta = 1.0";
+/// Parameters of `brake`, the defaults first, then each halved and doubled as far as its range goes (of `eta`
+/// what it leaves free); `LOCKGATE_LAW_KEYS` has others, with `;` between them.
+const VARIANTS: &str = "growth = 0.3; growth = 0.15; growth = 0.6; target = \"1500us\"; target = \"6ms\"; \
+                        drain = \"62500us\"; drain = \"250ms\"; full = \"2500us\"; full = \"10ms\"; span = \"40ms\"; \
+                        span = \"120ms\"; eta = 0.96; eta = 0.99";
 
 #[test]
 fn sensitivity_of_brake() {
