@@ -8,13 +8,15 @@
 mod arithmetic;
 mod expand;
 mod tokens;
+mod variables;
 
 use std::collections::BTreeMap;
 
 use crate::position::{Located, Position};
 use crate::problem::Problem;
-use expand::Expansion;
+use expand::{Expansion, LONGEST_WORD_BYTES};
 use tokens::{Token, TokenKind, tokens};
+use variables::{Assignment, Changes, Variables};
 
 /// Limit on the commands of a script after its loops are expanded.
 const MOST_COMMANDS: usize = 200_000;
@@ -48,8 +50,11 @@ pub(crate) struct Script {
 /// Expands a script; `definitions` are variables that it does not assign itself.
 pub(crate) fn expand(text: &str, definitions: &[(String, String)]) -> Script {
     let mut reader = Reader {
-        variables: definitions.iter().cloned().collect(),
+        variables: Variables::new(definitions),
         script: Script::default(),
+        functions: BTreeMap::new(),
+        outer: Vec::new(),
+        flow: Flow::On,
         budget: 4 * MOST_COMMANDS,
     };
     let tokens = tokens(text);
@@ -58,62 +63,204 @@ pub(crate) fn expand(text: &str, definitions: &[(String, String)]) -> Script {
 }
 
 struct Reader {
-    variables: BTreeMap<String, String>,
+    variables: Variables,
     script: Script,
+    /// Variables that functions without `tc` can change, by the functions' names.
+    functions: BTreeMap<String, Changes>,
+    /// Variables from before each subshell that is open.
+    outer: Vec<Variables>,
+    flow: Flow,
     /// Statements that may still be run.
     budget: usize,
+}
+
+/// Statement that is run next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    On,
+    /// Of the loop's next word: `continue`.
+    NextWord,
+    /// After the loop: `break`.
+    AfterLoop,
+    /// None: `exit`.
+    End,
+}
+
+/// Condition under which a command runs, by the operator before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    Always,
+    /// If a test has an outcome that only a shell knows: `[ ... ] &&`.
+    Sometimes,
+    /// If a command fails that is assumed to succeed: `tc ... ||`.
+    AfterFailure,
+    /// With the output of the command before it as its input.
+    Piped,
 }
 
 /// Words that begin a block, with the word that ends it.
 const BLOCKS: [(&str, &str); 6] =
     [("if", "fi"), ("case", "esac"), ("while", "done"), ("until", "done"), ("select", "done"), ("{", "}")];
 
+/// Words of a block before a command.
+const KEYWORDS: [&str; 10] = ["{", "if", "then", "elif", "else", "while", "until", "do", "function", "!"];
+
 /// Commands that only run another one.
-const PREFIXES: [&str; 6] = ["sudo", "command", "exec", "env", "nice", "doas"];
+const PREFIXES: [&str; 11] =
+    ["sudo", "command", "exec", "env", "nice", "doas", "time", "nohup", "ionice", "builtin", "timeout"];
 
 /// Words before an assignment.
 const DECLARATIONS: [&str; 5] = ["export", "readonly", "local", "declare", "typeset"];
+
+/// Commands whose outcome is a test; all others are assumed to succeed.
+const TESTS: [&str; 11] =
+    ["[", "[[", "test", "grep", "false", "!", "which", "type", "pgrep", "pidof", "mountpoint"];
+
+/// Programs that may have the word `tc` without running it.
+const MENTIONS: [&str; 17] = [
+    "echo", "printf", "logger", "which", "type", "hash", "man", "apt", "apt-get", "dnf", "yum", "opkg",
+    "modprobe", "grep", "[", "test", "trap",
+];
 
 impl Reader {
     /// Runs statements in order.
     fn run(&mut self, tokens: &[Token<'_>], depth: usize) {
         let mut rest = tokens;
+        let (mut when, mut is_test, mut before) = (When::Always, false, &tokens[..0]);
         while let Some(first) = rest.first() {
             if self.budget == 0 {
                 return;
             }
+            if self.flow != Flow::On {
+                self.unreached(rest);
+                return;
+            }
             self.budget -= 1;
-            let TokenKind::Word(word) = first.kind else {
-                // The command after `||` runs only if the one before it fails.
-                let is_alternative = first.kind == TokenKind::Or || first.kind == TokenKind::Pipe;
-                rest = &rest[1..];
-                if is_alternative {
-                    rest = &rest[command_length(rest)..];
+            match first.kind {
+                TokenKind::Word(_) => {
+                    let length = self.statement(rest, when, before, depth).clamp(1, rest.len());
+                    is_test =
+                        when == When::Sometimes || when == When::Always && TESTS.contains(&first.text());
+                    before = &rest[..length];
+                    rest = &rest[length..];
+                    continue;
                 }
-                continue;
-            };
-            let length = match word {
-                "for" => self.for_loop(rest, depth),
-                _ if is_block(word) || is_function(rest) => self.needs_shell(rest),
-                _ => {
-                    let length = command_length(rest).max(1);
-                    self.command(&rest[..length]);
-                    length
+                TokenKind::Open if is_arithmetic(rest) => {
+                    let end = rest.iter().position(|token| token.kind == TokenKind::Close);
+                    let (inner, after) = rest.split_at(end.map_or(rest.len(), |end| end + 1));
+                    self.variables.lose(&Changes::in_arithmetic(inner), first);
+                    rest = after;
+                    continue;
                 }
-            };
-            rest = &rest[length.min(rest.len())..];
+                TokenKind::Open => self.outer.push(self.variables.clone()),
+                TokenKind::Close => {
+                    if let Some(variables) = self.outer.pop() {
+                        self.variables = variables;
+                    }
+                }
+                TokenKind::End => (when, is_test) = (When::Always, false),
+                TokenKind::And | TokenKind::Or if is_test => when = When::Sometimes,
+                TokenKind::And => when = When::Always,
+                TokenKind::Or => when = When::AfterFailure,
+                TokenKind::Pipe => when = When::Piped,
+            }
+            rest = &rest[1..];
+        }
+    }
+
+    /// Runs the statement that begins here, if it runs in any case; returns its length.
+    fn statement(&mut self, tokens: &[Token<'_>], when: When, before: &[Token<'_>], depth: usize) -> usize {
+        let word = tokens[0].text();
+        if is_block(word) || is_function(tokens) {
+            return self.needs_shell(tokens, depth);
+        }
+        if word == "for" && when == When::Always {
+            return self.for_loop(tokens, depth);
+        }
+        let length = if word == "for" { block_length(tokens) } else { simple_length(tokens) };
+        let (command, after) = tokens.split_at(length);
+        if when != When::Always {
+            self.not_always(command, when, before, depth);
+            return length;
+        }
+        match word {
+            "exit" | "return" => self.flow = Flow::End,
+            "break" | "continue" if depth > 0 && command.len() == 1 => {
+                self.flow = if word == "break" { Flow::AfterLoop } else { Flow::NextWord };
+            }
+            "break" | "continue" if depth > 0 => self.problem(command),
+            _ if after.first().is_some_and(|token| token.kind == TokenKind::Open)
+                && command.last().is_some_and(|last| last.text().ends_with('=')) =>
+            {
+                // `NAME=(...)`: only a shell has arrays.
+                self.variables.lose(&Changes::of(command, &self.functions), &tokens[0]);
+                let end = after.iter().position(|token| token.kind == TokenKind::Close);
+                return length + end.map_or(after.len(), |end| end + 1);
+            }
+            _ => self.command(command),
+        }
+        length
+    }
+
+    /// Accounts for a command that runs only under a condition.
+    fn not_always(&mut self, tokens: &[Token<'_>], when: When, before: &[Token<'_>], depth: usize) {
+        let is_loop_end = depth > 0 && ["break", "continue"].contains(&tokens[0].text());
+        let calls = calls_tc(tokens);
+        match when {
+            When::AfterFailure if calls => {
+                self.skip(tokens[0].at, joined(tokens), "it runs only if the command before it fails");
+            }
+            When::Piped => {
+                // The lines of a here-document are commands of their own.
+                let is_document = matches!(before, [cat] if cat.text() == "cat");
+                let is_shell = tokens.iter().any(|token| ["sh", "bash"].contains(&token.text()));
+                if calls && !is_document || is_shell {
+                    self.problem(tokens);
+                }
+            }
+            _ if calls || is_loop_end => self.problem(tokens),
+            _ => {}
+        }
+        if when != When::Piped {
+            self.variables.lose(&Changes::of(tokens, &self.functions), &tokens[0]);
+        }
+    }
+
+    /// Notes that only a shell can run a command.
+    fn problem(&mut self, tokens: &[Token<'_>]) {
+        let message = format!("`{}` needs a shell", joined(tokens));
+        self.script.problems.push(Problem::new(tokens[0].at, message).help(NEEDS_SHELL));
+    }
+
+    /// Lists the commands of `tc` that the script ends before.
+    fn unreached(&mut self, tokens: &[Token<'_>]) {
+        if self.flow != Flow::End {
+            return;
+        }
+        for command in tokens.split(|token| token.text().is_empty()).filter(|command| calls_tc(command)) {
+            self.skip(command[0].at, joined(command), "the script ends before it");
         }
     }
 
     /// Skips a block that needs a shell; returns its length.
-    fn needs_shell(&mut self, tokens: &[Token<'_>]) -> usize {
+    fn needs_shell(&mut self, tokens: &[Token<'_>], depth: usize) -> usize {
         let first = &tokens[0];
         let length = block_length(tokens);
-        let holds_tc = tokens[..length].iter().any(
-            |token| matches!(token.kind, TokenKind::Word(word) if word.contains("tc") || word.contains("TC")),
-        );
+        let block = &tokens[..length];
+        let holds_tc = block.split(|token| token.text().is_empty()).any(|command| {
+            let is_keyword = |token: &&Token<'_>| KEYWORDS.contains(&token.text());
+            calls_tc(&command[command.iter().take_while(is_keyword).count()..])
+        });
+        let ends_loop = depth > 0 && block.iter().any(|token| ["break", "continue"].contains(&token.text()));
+        let changes = Changes::of(block, &self.functions);
+        if is_function(tokens) || first.text() == "function" {
+            let name = if is_function(tokens) { first.text() } else { tokens.get(1).map_or("", Token::text) };
+            self.functions.insert(name.to_owned(), changes);
+        } else {
+            self.variables.lose(&changes, first);
+        }
         let what = first.text();
-        if holds_tc {
+        if holds_tc || ends_loop {
             let message = format!("`{what}` needs a shell");
             self.script.problems.push(Problem::new(first.at, message).help(NEEDS_SHELL));
         } else {
@@ -136,11 +283,16 @@ impl Reader {
         let body_start = (head..length).find(|index| all[*index].kind == TokenKind::Word("do"));
         let is_plain = matches!(all.get(2).map(|token| token.kind), Some(TokenKind::Word("in")));
         let (Some(name), Some(start), true) = (all.get(1), body_start, is_plain && depth < DEEPEST) else {
-            return self.needs_shell(tokens);
+            return self.needs_shell(tokens, depth);
         };
         let end = length.saturating_sub(1).max(start + 1);
         let mut items = Vec::new();
         for token in &all[3..head.max(3)] {
+            // A pattern stands for the names of files.
+            if token.text().contains(['*', '?']) {
+                self.problem(&all[..head]);
+                return length;
+            }
             match self.words(token) {
                 Ok(words) => items.extend(words.into_iter().flat_map(braces)),
                 Err(problem) => self.script.problems.push(problem),
@@ -150,8 +302,17 @@ impl Reader {
             if self.budget == 0 {
                 break;
             }
-            self.variables.insert(name.text().to_owned(), item);
+            self.variables.set(name.text(), item);
             self.run(&all[start + 1..end], depth + 1);
+            match self.flow {
+                Flow::On => {}
+                Flow::NextWord => self.flow = Flow::On,
+                Flow::AfterLoop => {
+                    self.flow = Flow::On;
+                    break;
+                }
+                Flow::End => break,
+            }
         }
         length
     }
@@ -171,25 +332,20 @@ impl Reader {
 
     /// Runs a simple command.
     fn command(&mut self, tokens: &[Token<'_>]) {
-        let mut rest = tokens;
-        while let Some(word) = rest.first().map(Token::text).filter(|word| DECLARATIONS.contains(word)) {
-            let _ = word;
-            rest = &rest[1..];
-        }
-        let assignments = rest.iter().take_while(|token| assignment(token.text()).is_some()).count();
-        for token in &rest[..assignments] {
-            self.assign(token);
-        }
-        rest = &rest[assignments..];
-        if rest.len() < tokens.len() && rest.is_empty() {
+        let is_declaration = DECLARATIONS.contains(&tokens[0].text());
+        let options = tokens[1..].iter().take_while(|token| token.text().starts_with('-')).count();
+        let rest = if is_declaration { &tokens[1 + options..] } else { tokens };
+        let assignments = rest.iter().take_while(|token| Assignment::read(token.text()).is_some()).count();
+        if assignments > 0 && assignments == rest.len() {
+            for token in rest {
+                self.assign(token);
+            }
             return;
         }
+        // Assignments before a command hold for that command alone, after its words are expanded.
+        let rest = &rest[assignments..];
         let Some((name, arguments)) = self.program(rest) else {
-            if let Some(first) = tokens.first() {
-                let what = tokens.iter().map(Token::text).collect::<Vec<_>>().join(" ");
-                let what: String = what.chars().take(120).collect();
-                self.skip(first.at, what, "it is not a command of `tc`");
-            }
+            self.other_program(tokens, rest);
             return;
         };
         let mut words = vec![];
@@ -221,16 +377,46 @@ impl Reader {
         self.script.commands.push(words);
     }
 
+    /// Accounts for a command of a program other than `tc`.
+    fn other_program(&mut self, tokens: &[Token<'_>], command: &[Token<'_>]) {
+        let Some(first) = command.first() else { return };
+        if first.text() == ":" {
+            for token in command {
+                self.assign_default(token);
+            }
+            return;
+        }
+        if first.text() == "alias" && joined(command).contains("=tc") || calls_tc(command) {
+            self.problem(command);
+            return;
+        }
+        self.variables.lose(&Changes::of(command, &self.functions), first);
+        self.skip(tokens[0].at, joined(tokens), "it is not a command of `tc`");
+    }
+
     fn assign(&mut self, token: &Token<'_>) {
-        let Some((name, value)) = assignment(token.text()) else { return };
-        match (Expansion { variables: &self.variables }).text(value) {
-            Ok(value) => {
-                self.variables.insert(name.to_owned(), value);
+        let Some(Assignment { name, value, is_appended }) = Assignment::read(token.text()) else { return };
+        let before = if is_appended { self.variables.get(name).cloned() } else { Some(String::new()) };
+        match (Expansion { variables: &self.variables }.text(value), before) {
+            (Ok(value), Some(before)) if before.len() + value.len() <= LONGEST_WORD_BYTES => {
+                self.variables.set(name, before + &value);
             }
             // The value matters only if a command of `tc` uses it: that use is then the problem.
-            Err(_) => {
-                self.variables.remove(name);
-            }
+            _ => self.variables.lose(&Changes::one(name), token),
+        }
+    }
+
+    /// Assigns the default of `${NAME:=DEFAULT}` to a variable without a value.
+    fn assign_default(&mut self, token: &Token<'_>) {
+        let word = token.text().trim_matches('"');
+        let inner = word.strip_prefix("${").and_then(|word| word.strip_suffix('}'));
+        let Some((name, default)) = inner.and_then(|inner| inner.split_once('=')) else { return };
+        let name = name.trim_end_matches(':');
+        if self.variables.is_lost(name) || self.variables.get(name).is_some_and(|value| !value.is_empty()) {
+            return;
+        }
+        if let Ok(value) = (Expansion { variables: &self.variables }).text(default) {
+            self.variables.set(name, value);
         }
     }
 
@@ -242,14 +428,14 @@ impl Reader {
             let (first, after) = rest.split_first()?;
             let raw = first.text().trim_matches('"');
             if PREFIXES.contains(&raw) {
-                rest = after;
+                rest = after_options(after);
                 continue;
             }
             if raw == "ip" && after.len() > 2 && after[0].text() == "netns" && after[1].text() == "exec" {
                 rest = &after[3..];
                 continue;
             }
-            if ["$TC", "${TC}"].contains(&raw) && !self.variables.contains_key("TC") {
+            if ["$TC", "${TC}"].contains(&raw) && self.variables.get("TC").is_none() {
                 return Some((first, after));
             }
             let name = Expansion { variables: &self.variables }.words(raw);
@@ -260,7 +446,7 @@ impl Reader {
                 continue;
             };
             if PREFIXES.contains(&word.as_str()) {
-                rest = after;
+                rest = after_options(after);
                 continue;
             }
             let base = word.rsplit('/').next().unwrap_or(word);
@@ -270,13 +456,56 @@ impl Reader {
     }
 }
 
-/// Splits `NAME=VALUE`.
-fn assignment(word: &str) -> Option<(&str, &str)> {
-    let (name, value) = word.split_once('=')?;
-    let mut letters = name.chars();
-    let is_name = letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    is_name.then_some((name, value))
+/// Returns the words after the options of a command that runs another one.
+fn after_options<'a, 'b>(tokens: &'a [Token<'b>]) -> &'a [Token<'b>] {
+    // `command -v` prints where a program is.
+    if tokens.first().is_some_and(|token| token.text().eq_ignore_ascii_case("-v")) {
+        return &tokens[..0];
+    }
+    let is_option = |word: &str| {
+        word.starts_with('-')
+            || Assignment::read(word).is_some()
+            || word.trim_end_matches('s').bytes().all(|byte| byte.is_ascii_digit())
+    };
+    &tokens[tokens.iter().take_while(|token| is_option(token.text())).count()..]
+}
+
+/// Returns true if a command runs `tc`, by itself or by another program.
+fn calls_tc(tokens: &[Token<'_>]) -> bool {
+    let Some(first) = tokens.first() else { return false };
+    if MENTIONS.contains(&first.text()) {
+        return false;
+    }
+    if let ["command", "-v" | "-V", ..] = tokens.iter().map(Token::text).take(3).collect::<Vec<_>>()[..] {
+        return false;
+    }
+    tokens.iter().any(|token| {
+        token.text().split(|letter: char| letter.is_whitespace() || "\"'(;`".contains(letter)).any(|word| {
+            let base = word.rsplit('/').next().unwrap_or(word);
+            base == "tc" || base.starts_with('$') && base.to_ascii_lowercase().contains("tc")
+        })
+    })
+}
+
+/// Returns the words of a command as they are written, at most 120 characters.
+fn joined(tokens: &[Token<'_>]) -> String {
+    let all = tokens.iter().map(Token::text).collect::<Vec<_>>().join(" ");
+    all.chars().take(120).collect()
+}
+
+/// Returns true for `((`.
+fn is_arithmetic(tokens: &[Token<'_>]) -> bool {
+    matches!(tokens, [first, second, ..] if second.kind == TokenKind::Open
+        && second.at.line == first.at.line && second.at.column == first.at.column + 1)
+}
+
+/// Returns the number of tokens of a simple command; `[[ ... ]]` has operators of its own.
+fn simple_length(tokens: &[Token<'_>]) -> usize {
+    let end = tokens.iter().position(|token| token.text() == "]]");
+    match end.filter(|_| tokens[0].text() == "[[") {
+        Some(end) => end + 1,
+        None => command_length(tokens),
+    }
 }
 
 /// Expands `{1..5}`; other words stay.
@@ -298,7 +527,7 @@ fn braces(word: String) -> Vec<String> {
 }
 
 fn is_block(word: &str) -> bool {
-    word == "function" || BLOCKS.iter().any(|(start, _)| *start == word) || ["(", "[["].contains(&word)
+    word == "function" || BLOCKS.iter().any(|(start, _)| *start == word)
 }
 
 /// Returns true for `name() {`.

@@ -1,12 +1,12 @@
 //! Arithmetic of shells, `$(( ))`: 64-bit integers.
 
-use std::collections::BTreeMap;
+use super::variables::Variables;
 
 /// Limit on the depth of parentheses.
 const DEEPEST: usize = 32;
 
 /// Evaluates an expression; `None` if it is not understood, divides by zero or overflows.
-pub(super) fn evaluate(text: &str, variables: &BTreeMap<String, String>) -> Option<i64> {
+pub(super) fn evaluate(text: &str, variables: &Variables) -> Option<i64> {
     let mut parser = Parser { rest: text, variables, depth: 0 };
     let value = parser.sum()?;
     parser.rest.trim_start().is_empty().then_some(value)
@@ -14,7 +14,7 @@ pub(super) fn evaluate(text: &str, variables: &BTreeMap<String, String>) -> Opti
 
 struct Parser<'a> {
     rest: &'a str,
-    variables: &'a BTreeMap<String, String>,
+    variables: &'a Variables,
     depth: usize,
 }
 

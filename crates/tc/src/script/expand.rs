@@ -1,11 +1,10 @@
 //! Expansion of words: quotes, variables, arithmetic, and the two programs `seq` and `echo`.
 
-use std::collections::BTreeMap;
-
 use super::arithmetic::evaluate;
+use super::variables::Variables;
 
 /// Limit on the bytes of a word.
-const LONGEST_WORD_BYTES: usize = 1 << 16;
+pub(super) const LONGEST_WORD_BYTES: usize = 1 << 16;
 
 /// A word that cannot be expanded.
 #[derive(Debug)]
@@ -47,7 +46,7 @@ impl Fields {
 
 /// Expands words with the values of variables.
 pub(super) struct Expansion<'a> {
-    pub variables: &'a BTreeMap<String, String>,
+    pub variables: &'a Variables,
 }
 
 fn needs_shell(message: String) -> Unexpanded {
@@ -155,10 +154,10 @@ impl Expansion<'_> {
     }
 
     fn value(&self, name: &str) -> Result<String, Unexpanded> {
-        self.variables.get(name).cloned().ok_or_else(|| Unexpanded {
-            message: format!("`${name}` has no value in this file"),
-            needs_shell: false,
-        })
+        self.variables
+            .get(name)
+            .cloned()
+            .ok_or_else(|| Unexpanded { message: self.variables.why_unknown(name), needs_shell: false })
     }
 
     /// Expands `${NAME}` and `${NAME:-DEFAULT}`.
@@ -172,8 +171,9 @@ impl Expansion<'_> {
         let Some(default) = default else {
             return Err(needs_shell(format!("`${{{}}}` needs a shell", shortened(inner))));
         };
-        match self.variables.get(name).filter(|value| !value.is_empty()) {
+        match self.variables.get(name).filter(|value| !value.is_empty() || !operator.starts_with(':')) {
             Some(value) => Ok(value.clone()),
+            None if self.variables.is_lost(name) => self.value(name),
             None => self.text(default),
         }
     }
@@ -181,6 +181,11 @@ impl Expansion<'_> {
     /// Runs `seq FIRST LAST` and `echo WORDS`.
     fn program(&self, inner: &str) -> Result<String, Unexpanded> {
         let unknown = || needs_shell(format!("`$({})` is the output of a program", shortened(inner)));
+        // The output goes through other programs, or an option changes it.
+        if inner.contains(['|', ';', '&', '<', '>', '`']) || inner.contains(" -n ") || inner.contains(" -e ")
+        {
+            return Err(unknown());
+        }
         let mut words = inner.split_whitespace();
         match words.next() {
             Some("echo") => {

@@ -13,8 +13,10 @@ pub(super) struct Token<'a> {
 pub(super) enum TokenKind<'a> {
     /// A word as written, with its quotes.
     Word(&'a str),
-    /// End of a command: a line's end, `;`, `&` or `&&`.
+    /// End of a command: a line's end, `;` or `&`.
     End,
+    /// `&&`.
+    And,
     /// `||`.
     Or,
     /// `|`.
@@ -103,7 +105,7 @@ impl<'a> Lexer<'a> {
             let found = match rest.chars().next()? {
                 '|' if rest.starts_with("||") => operator(TokenKind::Or, 2),
                 '|' => operator(TokenKind::Pipe, 1),
-                '&' if rest.starts_with("&&") => operator(TokenKind::End, 2),
+                '&' if rest.starts_with("&&") => operator(TokenKind::And, 2),
                 '&' if rest.starts_with("&>") => None,
                 '\n' | ';' | '&' => operator(TokenKind::End, 1),
                 '(' => operator(TokenKind::Open, 1),
