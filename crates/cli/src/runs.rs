@@ -67,7 +67,7 @@ fn sets_line(settings: &[String], direction: &str) -> bool {
 
 /// True if a file is a policy of a router.
 pub(crate) fn is_policy(file: &Path) -> bool {
-    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_policy(&text))
+    peek(file).is_some_and(|text| lockgate_scenario::is_policy(&text))
 }
 
 /// Returns the settings that put a policy in place of those that the ports of the scenario in `file` name.
@@ -112,7 +112,15 @@ fn scenarios_here() -> String {
 
 /// True if a file looks like a scenario, wrong or right: neither a policy nor another program's file.
 pub(crate) fn is_scenario(file: &Path) -> bool {
-    lockgate::files::text(file).is_ok_and(|text| lockgate_scenario::is_scenario(&text))
+    peek(file).is_some_and(|text| lockgate_scenario::is_scenario(&text))
+}
+
+/// Returns the text of a file that can be a scenario, read before the command that it is for reads it. `None`
+/// for a pipe, which has its text once and may have no writer, and for a file that is too long.
+pub(crate) fn peek(file: &Path) -> Option<String> {
+    let found = file.metadata().ok()?;
+    let is_readable = found.is_file() && found.len() <= lockgate_scenario::longest_text(MEMORY);
+    if is_readable { lockgate::files::text(file).ok() } else { None }
 }
 
 /// Reads a scenario's text.

@@ -180,6 +180,36 @@ fn results_go_where_they_can_or_nowhere() {
     assert_eq!(names, ["today"], "no drafts are left");
 }
 
+/// A pipe has its text once, and without a writer it holds up who opens it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_read_once_and_none_is_read_unasked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    for pipe in ["idle.toml", "scenario.toml", "policy.toml"] {
+        assert!(Command::new("mkfifo").arg(at(pipe)).status().is_ok_and(|made| made.success()));
+    }
+    fs::File::create(at("long.toml")).and_then(|file| file.set_len(1 << 29)).expect("a file with a hole");
+    fs::write(at("good.toml"), GOOD).expect("written");
+    let missing = lockgate(&["run", "missing.toml"], folder.path());
+    let errors = String::from_utf8_lossy(&missing.stderr);
+    assert!(errors.contains("here are good.toml;"), "{errors}");
+    let policy = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n[port.wan]\nrate = \"5mbit\"\n\
+                  queue.q = { kind = \"fq_codel\" }\n";
+    // A laboratory reads its policy a second time.
+    for (pipe, text, is_read) in [("scenario.toml", GOOD, true), ("policy.toml", policy, false)] {
+        for command in ["check", "run"] {
+            let (path, text) = (at(pipe), text.to_owned());
+            let writer = std::thread::spawn(move || fs::write(path, text));
+            let output = lockgate(&[command, pipe], folder.path());
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.success(), is_read, "{command}: {errors}");
+            assert!(is_read || errors.contains("it is a pipe or a device, not a file"), "{errors}");
+            assert!(writer.join().is_ok_and(|written| written.is_ok()));
+        }
+    }
+}
+
 #[test]
 fn wrong_usage_is_said_with_the_way_out() {
     let folder = tempfile::tempdir().expect("a folder");

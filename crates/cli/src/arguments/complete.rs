@@ -110,7 +110,7 @@ fn files(is_wanted: fn(&str) -> bool) -> ArgValueCompleter {
         path.is_dir()
             || !has_control
                 && path.extension().is_some_and(|ending| ending == "toml")
-                && lockgate::files::text(path).is_ok_and(|text| is_wanted(&text))
+                && crate::runs::peek(path).is_some_and(|text| is_wanted(&text))
     }))
 }
 
