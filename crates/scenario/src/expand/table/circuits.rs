@@ -121,6 +121,10 @@ impl<'t> Circuits<'t> {
             let mut kept = Vec::new();
             for part in parts(&row.values[column]) {
                 let Some(prefix) = prefix(part) else { continue };
+                if !is_of_hosts(prefix) {
+                    why.get_or_insert_with(|| format!("its `{}` is no address of a host", shorten(part)));
+                    continue;
+                }
                 if let Some(holder) = self.taken.get(prefix).filter(|holder| holder.circuit != circuit) {
                     why.get_or_insert_with(|| {
                         format!("its `{}` is that of {}", shorten(part), self.holder(holder))
@@ -295,6 +299,18 @@ pub(super) fn prefix(text: &str) -> Option<IpNet> {
     address.or_else(|| text.parse::<IpNet>().ok()).map(|prefix| prefix.trunc())
 }
 
+/// Returns false for addresses that no packet of a subscriber has: of groups, of the host itself, of all
+/// hosts, of none, and those of IPv4 in the form of IPv6.
+fn is_of_hosts(prefix: IpNet) -> bool {
+    let address = prefix.addr();
+    let is_single = prefix.prefix_len() == prefix.max_prefix_len();
+    let is_special = match address {
+        IpAddr::V4(address) => address.is_broadcast(),
+        IpAddr::V6(address) => address.to_ipv4_mapped().is_some(),
+    };
+    !(is_special || address.is_multicast() || address.is_loopback() || is_single && address.is_unspecified())
+}
+
 /// Returns a prefix as it is written: of a host, its address alone.
 fn shown(prefix: IpNet) -> String {
     let is_host = prefix.prefix_len() == prefix.max_prefix_len();
@@ -398,6 +414,25 @@ mod tests {
                 assert_eq!(rows.preference("100.64.0.0/16"), Some(16));
             }
         }
+    }
+
+    #[test]
+    fn an_address_that_no_packet_has_is_named() {
+        let text = "Circuit ID,IPv4,IPv6\n1,10.0.0.1,::ffff:10.0.0.2\n2,224.0.0.5,\n3,127.0.0.0/8,::1\n\
+                    4,255.255.255.255,\n5,0.0.0.0,\n6,0.0.0.0/0,::/0\n7,169.254.0.7,fe80::7\n";
+        let rows = Rows::read(text, 1 << 20).expect("a table");
+        let said = |line: u32, circuit: u32, address: &str| {
+            format!("line {line}, circuit `{circuit}`: its `{address}` is no address of a host")
+        };
+        assert_eq!(rows.altered().reasons.last(), Some(&said(2, 1, "::ffff:10.0.0.2")));
+        let gone = [
+            said(3, 2, "224.0.0.5"),
+            said(4, 3, "127.0.0.0/8"),
+            said(5, 4, "255.255.255.255"),
+            said(6, 5, "0.0.0.0"),
+        ];
+        assert_eq!(rows.left_out().reasons, gone);
+        assert_eq!((rows.get(1, "ipv6"), rows.get(2, "ipv4")), (Some("::/0"), Some("169.254.0.7")));
     }
 
     #[test]
