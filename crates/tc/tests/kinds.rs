@@ -244,6 +244,30 @@ fn dualpi2_is_that_of_linux() {
     assert!(port("tupdate 15ms").contains(r#"tupdate = "15ms""#));
 }
 
+/// A link is the same for packets of all classes, and so is `netem`; otherwise the other class is named.
+#[test]
+fn netem_of_a_class_is_that_of_all() {
+    let script = |first: &str, second: &str| {
+        let mut text =
+            "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"
+                .to_owned();
+        for (parent, settings) in [(1, first), (2, second)] {
+            if !settings.is_empty() {
+                text += &format!("tc qdisc add dev eth0 parent 1:{parent} {settings}\n");
+            }
+        }
+        text
+    };
+    imported(&script("netem delay 9ms", "netem delay 9ms")).unwrap_or_else(|problems| panic!("{problems}"));
+    for (first, second, said) in [
+        ("netem delay 9ms", "netem delay 8ms", "line 3, column 34: this `netem` differs from that of line 2"),
+        ("netem delay 9ms", "pfifo", "line 2, column 34: `netem` is here for one class and not for all"),
+    ] {
+        let problems = imported(&script(first, second)).expect_err("a line for each class");
+        assert!(problems.contains(said), "{problems}");
+    }
+}
+
 /// Each `ether-vlan` of `cake` adds four bytes to the overhead.
 #[test]
 fn vlans_add_to_the_overhead() {

@@ -137,16 +137,20 @@ impl<'a> Builder<'a> {
 
     /// Returns the line of all `netem`: a line is the same for every packet.
     pub(super) fn line(&mut self) -> Result<Option<Line>, Problem> {
-        let Some((first, _)) = self.lines.first().cloned() else { return Ok(None) };
+        let Some((first, at)) = self.lines.first().cloned() else { return Ok(None) };
         let other = self.lines.iter().find(|(line, _)| *line != first);
-        let other = other.or(self.lines.first().filter(|_| self.plain_leaves > 0));
-        if let Some((_, at)) = other {
-            let problem = Problem::new(
-                *at,
-                "`netem` that differs by class is not understood: a link is the same for all",
-            );
-            return Err(problem.help("give the nodes links of their own"));
-        }
-        Ok(Some(first))
+        let (at, message) = match other {
+            Some((_, other)) => {
+                (*other, format!("this `netem` differs from that of line {}, for another class", at.line))
+            }
+            None if self.plain_leaves > 0 => (at, "`netem` is here for one class and not for all".to_owned()),
+            None => return Ok(Some(first)),
+        };
+        let problem =
+            Problem::new(at, format!("{message}, but a link delays and loses packets of all alike"));
+        Err(problem.help(
+            "import with `--lenient`, which leaves `netem` out, and give the hosts of each class a link of their own \
+             with its `delay` and `loss`",
+        ))
     }
 }
