@@ -123,6 +123,9 @@ pub fn check(reading: &Reading, machine: &Machine) -> Vec<Finding> {
         if problem.is_limit() && reading.form == Form::Commands && !is_refused {
             let help = "`tc` and the kernel take it; the rest of the command is not checked further";
             findings.add(Severity::Note, "unread", problem.at, problem.message.clone(), help);
+        } else if problem.is_limit() && reading.form == Form::Sqm {
+            // Of a section with such an option, nothing is checked.
+            findings.problem(problem, "unread");
         } else if problem.is_limit() {
             let help = problem.help.as_deref().unwrap_or("is it misspelt?");
             let help = format!("the command is not checked, because Lockgate does not know the word; {help}");

@@ -89,6 +89,10 @@ fn read_sqm(text: &str) -> Reading {
         nothing: None,
     };
     reading.add(&config.commands, text);
+    if config.commands.is_empty() && reading.problems.is_empty() {
+        let message = "no command of `tc` was read: no section is enabled";
+        reading.nothing = Some((message.to_owned(), sqm::DISABLED));
+    }
     reading
 }
 

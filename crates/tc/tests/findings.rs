@@ -170,7 +170,23 @@ fn a_text_without_commands_is_an_error() {
         ),
         ("class-map match-any VOICE\n match dscp ef\npolicy-map WAN\n class VOICE\n  priority 500\n".to_owned(), Error, "nothing-read", 1, "IOS"),
         ("\u{1}\u{fffd}\u{fffd}\u{2}\u{3}x".to_owned(), Error, "nothing-read", 1, "binary"),
+        ("config queue 'wan'\n\toption enabled 'yes'\n".to_owned(), Error, "nothing-read", 1, "no section is enabled"),
+        ("sqm.wan=queue\nsqm.wan.enabled='0'\n".to_owned(), Error, "nothing-read", 1, "no section is enabled"),
     ]);
+    // Of a section that is not understood, nothing is checked.
+    let section =
+        "config queue 'wan'\n\toption enabled '1'\n\toption interface 'wan'\n\toption upload '1000'\n";
+    for (line, said) in [
+        ("\toption script 'my_own.qos'", "`script my_own.qos` is not understood"),
+        ("\toption script 'piece_of_cake.qos'\n\toption qdisk 'cake'", "`qdisk` is not an option"),
+        ("\toption script 'piece_of_cake.qos'; option debug_logging '1'", "is not understood"),
+    ] {
+        let found = findings(&format!("{section}{line}\n"));
+        let is_said = |(severity, _, _, message): &(Severity, &str, u32, String)| {
+            *severity == Error && message.contains(said)
+        };
+        assert!(found.iter().any(is_said), "{line}: {found:?}");
+    }
 }
 
 #[test]

@@ -198,3 +198,33 @@ fn what_is_not_understood_is_said_in_the_words_of_the_file() {
         }
     }
 }
+
+/// What `uci show sqm` prints is the configuration in other words.
+#[test]
+fn a_printed_configuration_is_that_of_the_file() {
+    let file = "config queue 'wan'\n\toption enabled '1'\n\toption interface 'eth1'\n\toption download '90000'\n\
+                \toption upload '18000'\n\toption script 'layer_cake.qos'\n\tlist eqdisc_opts 'nat'\n\
+                \tlist eqdisc_opts 'ack-filter'\n\toption iqdisc_opts 'nat dual-dsthost'\n";
+    for section in ["wan", "@queue[0]"] {
+        let shown = "sqm.S=queue\nsqm.S.enabled='1'\nsqm.S.interface='eth1'\nsqm.S.download='90000'\n\
+                     sqm.S.upload='18000'\nsqm.S.script='layer_cake.qos'\nsqm.S.eqdisc_opts='nat' 'ack-filter'\n\
+                     sqm.S.iqdisc_opts='nat dual-dsthost'\nsqm.other=global\nsqm.other.enabled='0'\n";
+        let shown = shown.replace(".S", &format!(".{section}"));
+        let [one, other] = [file, &shown].map(|text| {
+            let options = Options::default();
+            let request = Request {
+                text,
+                origin: "",
+                definitions: &[],
+                options: &options,
+                rate: None,
+                is_lenient: false,
+            };
+            let converted = convert(&request).unwrap_or_else(|problems| panic!("{problems}\n{text}"));
+            let lines = converted.scenario.lines().filter(|line| !line.starts_with('#'));
+            lines.collect::<Vec<_>>().join("\n")
+        });
+        assert_eq!(one, other);
+        assert!(one.contains("ack_filter = true"), "{one}");
+    }
+}

@@ -50,9 +50,13 @@ const WITHOUT_EFFECT: [(&str, &str); 7] = [
     ("linklayer_advanced", "it shows fields of the web interface"),
 ];
 
-/// Returns true if a text has the form of a configuration of SQM.
+/// Returns true if a text has the form of a configuration of SQM, or is what `uci show sqm` prints of one.
 pub(crate) fn is_config(text: &str) -> bool {
-    text.lines().any(|line| line.split_whitespace().take(2).eq(["config", "queue"]))
+    let plain = |word: &str| word.replace(['\'', '"'], "");
+    text.lines().any(|line| {
+        line.split_whitespace().take(2).map(plain).eq(["config", "queue"])
+            || line.starts_with("sqm.") && plain(line.trim_end()).ends_with("=queue")
+    })
 }
 
 /// An option, or the values of a list, which scripts read with spaces between them.
@@ -165,6 +169,22 @@ pub(super) fn sections(text: &str, skipped: &mut Vec<Skipped>, problems: &mut Ve
         };
         let Some(first) = words.first() else { continue };
         let (at, all) = (first.at, || line.trim().to_owned());
+        if let Some((option, value)) = shown(first) {
+            is_queue |= option.is_none();
+            let values = core::iter::once(value).chain(words[1..].iter().map(|word| word.value.as_str()));
+            let value = Located::new(values.collect::<Vec<_>>().join(" "), at);
+            match (option, sections.last_mut()) {
+                (None, _) if *value == "queue" => sections.push(Section::new(at, all())),
+                (Some(option), Some(section)) if is_queue => {
+                    section.add(Located::new(option.to_owned(), at), value, words.len() > 1);
+                }
+                (option, _) => {
+                    is_queue &= option.is_some();
+                    skipped.push(Skipped { at, what: all(), why: "its section is none of a queue" });
+                }
+            }
+            continue;
+        }
         match (first.as_str(), words.as_slice(), sections.last_mut()) {
             ("config", ..) => {
                 is_queue = words.get(1).is_some_and(|kind| kind.value == "queue");
@@ -195,6 +215,13 @@ pub(super) fn sections(text: &str, skipped: &mut Vec<Skipped>, problems: &mut Ve
         }
     }
     sections
+}
+
+/// Splits `sqm.SECTION=KIND` or `sqm.SECTION.OPTION=VALUE`, as `uci show` prints them, into the option and
+/// the text behind `=`.
+fn shown(word: &str) -> Option<(Option<&str>, &str)> {
+    let (path, value) = word.strip_prefix("sqm.")?.split_once('=')?;
+    Some((path.split_once('.').map(|(_, option)| option), value))
 }
 
 impl Section {
