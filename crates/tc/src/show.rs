@@ -30,12 +30,26 @@ struct Entry<'a> {
 pub(crate) fn is_shown(text: &str) -> bool {
     let actions =
         ["add", "a", "del", "delete", "replace", "change", "chg", "show", "link", "list", "ls", "get"];
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    lines.next().is_some_and(|line| {
+    let is_blank = |line: &&str| line.trim().is_empty() || line.starts_with('#') || is_prompt(line);
+    text.lines().find(|line| !is_blank(line)).is_some_and(|line| {
         let mut words = line.split_whitespace();
         let is_object = words.next().is_some_and(|word| ["qdisc", "class", "filter"].contains(&word));
         is_object && words.next().is_some_and(|word| !actions.contains(&word))
     })
+}
+
+/// Returns true for a line of a terminal at which `tc` was told to print: `root@router:~# tc -s qdisc show`.
+fn is_prompt(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let Some(index) = words.iter().position(|word| *word == "tc") else { return false };
+    let (before, command) = words.split_at(index);
+    let prompt = before.iter().rev().find(|word| **word != "sudo");
+    let is_at_prompt = prompt.is_none_or(|word| word.ends_with(['#', '$', '%', '>', '+']));
+    let is_object = |word: &&&str| ["qdisc", "class", "filter"].contains(*word);
+    let action = command.iter().skip_while(|word| !is_object(word)).nth(1);
+    is_at_prompt
+        && command.iter().any(|word| is_object(&word))
+        && action.is_none_or(|action| ["show", "list", "ls"].contains(action))
 }
 
 /// Reads what `tc` prints; objects without a device are on `device`.

@@ -441,3 +441,21 @@ fn what_only_lockgate_refuses_is_no_fault() {
     let unknown = read("tc qdisc add dev eth0 root bfifo burst 3\n", &[], "eth0");
     assert_eq!(unknown.problems[0].help.as_deref(), Some("there are `limit`"));
 }
+
+#[test]
+fn what_a_terminal_shows_is_read_without_its_prompts() {
+    let shown = "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 77p flows 1024 quantum 1514 target 5ms interval 100ms ecn\n \
+                 Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n";
+    for prompt in [
+        "root@router:~# tc -s -d qdisc show dev eth0",
+        "$ sudo tc qdisc",
+        "tc -s qdisc ls",
+        "[me@host ~]$ tc qdisc show",
+    ] {
+        let (text, _) = scenario(&format!("{prompt}\n{shown}root@router:~#\n"));
+        assert!(text.contains("limit = \"77p\""), "{prompt}: {text}");
+    }
+    let told =
+        imported("tc qdisc show\ntc qdisc add dev eth0 root pfifo limit 7\n").expect("commands are read");
+    assert!(told.scenario.contains("limit = \"7p\""), "{}", told.scenario);
+}
