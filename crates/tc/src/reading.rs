@@ -147,7 +147,13 @@ impl Reading {
         let is_judged = self.form == Form::Commands;
         let text: Vec<&str> = text.lines().collect();
         for (number, line) in lines.iter().enumerate() {
-            let line = without_options(line);
+            let line = match without_options(line) {
+                Ok(line) => line,
+                Err(problem) => {
+                    self.problems.push(problem);
+                    continue;
+                }
+            };
             let words: Vec<_> = line.iter().map(|word| Located::new(word.value.as_str(), word.at)).collect();
             let Some(first) = words.first() else { continue };
             let at = first.at;
@@ -555,18 +561,57 @@ const MOST_EXPLAINED: usize = 64;
 /// Signs on a line that a command may fail.
 const EXPECTS: [&str; 3] = ["2>", "&>", "||"];
 
+/// Options of `tc` by the letters that they need at least: the word, and how many.
+const OPTIONS: [(&str, usize); 18] = [
+    ("graph", 1),
+    ("statistics", 1),
+    ("stats", 1),
+    ("details", 1),
+    ("raw", 1),
+    ("pretty", 1),
+    ("json", 1),
+    ("iec", 1),
+    ("help", 1),
+    ("Version", 1),
+    ("force", 1),
+    ("Numeric", 1),
+    ("names", 2),
+    ("nm", 2),
+    ("timestamp", 1),
+    ("tshort", 2),
+    ("oneline", 1),
+    ("brief", 2),
+];
+
+/// Options with a value: names of a namespace and a file of settings.
+const VALUED: [(&str, usize); 3] = [("netns", 1), ("conf", 2), ("cf", 2)];
+
 /// Leaves out options before the object, such as `-s` or `-n NAME`.
-fn without_options(line: &[Located<String>]) -> &[Located<String>] {
+///
+/// # Errors
+/// Of an option that `tc` does not have, and of a batch in another file.
+fn without_options(line: &[Located<String>]) -> Result<&[Located<String>], Problem> {
     let mut rest = line;
     while let Some((first, after)) = rest.split_first() {
-        let name = first.value.trim_start_matches('-');
-        if name == first.value {
-            break;
+        let Some(name) = first.value.strip_prefix('-') else { break };
+        let is_of = |options: &[(&str, usize)]| {
+            options.iter().any(|(option, least)| name.len() >= *least && option.starts_with(name))
+        };
+        if name.is_empty() || is_of(&OPTIONS) || name.starts_with("color") || name == "c" {
+            rest = after;
+        } else if is_of(&VALUED) {
+            rest = after.get(1..).unwrap_or_default();
+        } else if is_of(&[("batch", 1)]) {
+            let file = after.first().filter(|file| file.value != "-");
+            let Some(file) = file else { return Ok(&[]) };
+            let message = format!("the commands in `{}` are not read", file.value);
+            return Err(Problem::new(file.at, message).help("give this file itself"));
+        } else {
+            return Err(Problem::new(first.at, format!("`{}` is no option of `tc`", first.value))
+                .help("options stand before the object: `tc -s qdisc show`"));
         }
-        let takes_value = ["n", "net", "netns", "cf", "conf"].contains(&name);
-        rest = if takes_value { after.get(1..).unwrap_or_default() } else { after };
     }
-    rest
+    Ok(rest)
 }
 
 /// Returns the problem of a text without any command.

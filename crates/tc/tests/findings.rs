@@ -46,6 +46,16 @@ fn each_fault_is_said_with_its_weight() {
     let htb = |lines: &str| format!("{ROOT}{lines}\n");
     let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
     each(&[
+        ("tc -sd qdisc add dev eth0 root fq\n".to_owned(), Error, "syntax", 1, "`-sd` is no option of `tc`"),
+        ("tc -s -b rules.tc\n".to_owned(), Error, "syntax", 1, "the commands in `rules.tc` are not read"),
+        (
+            "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 root classid 1:1 hfsc ls m2 1mbit\n"
+                .to_owned(),
+            Error,
+            "kernel",
+            2,
+            "`root` is none; write `parent 1:`",
+        ),
         (
             htb(&format!(
                 "{ip}\ntc filter add dev eth0 parent 1: protocol arp prio 1 u32 match u32 0 0 flowid 1:20"
@@ -195,7 +205,8 @@ fn what_the_kernel_takes_is_no_fault() {
         "tc qdisc del dev eth0 root\ntc qdisc add dev eth0 ingress handle ffff:\ntc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 police rate 20mbit burst 200k drop flowid :1\n",
         "\u{feff}tc qdisc add dev eth0 root handle 11 fq_codel\n",
         "tc qdisc add dev eth0 root cake bandwidth 6mbit overhead 38 mpu 84 diffserv3 nat dual-srchost ack-filter diffserv4\n",
-        "tc qdisc add dev eth0 root fq\n",
+        "tc -s -color=never -nm -netns x qdisc add dev eth0 root fq\n",
+        "tc qdisc add dev eth0 root fq_codel flows 64\ntc qdisc change dev eth0 root fq_codel flows 0\n",
         "tc qdisc add dev eth0 root handle 1: mq\ntc qdisc add dev eth0 parent 1:1 fq\n",
     ] {
         let found = findings(text);

@@ -63,7 +63,7 @@ fn of_kind(
             }
             _ => Ok(()),
         },
-        "fq_codel" if is_change && values.has("flows") => {
+        "fq_codel" if is_change && value("flows").is_some_and(|flows| flows > 0.0) => {
             refuse("flows", "`flows` of `fq_codel` cannot change".to_owned())
         }
         "tbf" => match (value("peakrate"), value("rate")) {

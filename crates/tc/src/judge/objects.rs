@@ -501,6 +501,10 @@ impl Device {
                     format!("the parent `{}` is not there", written(key << 16 | u32::from(up))),
                 ));
             }
+            ("hfsc", None) => {
+                return Err(kernel(at, "a class of `hfsc` has a parent, and `root` is none")
+                    .help(format!("write `parent {:x}:`", key & 0xffff)));
+            }
             ("htb", _) if parent.is_some_and(|parent| qdisc.depth(parent) >= HTB_DEPTH) => {
                 return Err(kernel(at, format!("the tree of `htb` has at most {HTB_DEPTH} levels")));
             }
