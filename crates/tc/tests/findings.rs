@@ -47,6 +47,13 @@ fn each_fault_is_said_with_its_weight() {
     let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
     each(&[
         ("tc -sd qdisc add dev eth0 root fq\n".to_owned(), Error, "syntax", 1, "`-sd` is no option of `tc`"),
+        (
+            "tc qdisc replace dev eth0 root sfq\ntc qdisc replace dev eth0 root sfq perturb 10\n".to_owned(),
+            Error,
+            "kernel",
+            2,
+            "a `sfq` cannot be changed once it is there",
+        ),
         ("tc -s -b rules.tc\n".to_owned(), Error, "syntax", 1, "the commands in `rules.tc` are not read"),
         (
             "tc qdisc add dev eth0 root handle 1: hfsc\ntc class add dev eth0 root classid 1:1 hfsc ls m2 1mbit\n"
@@ -205,6 +212,7 @@ fn what_the_kernel_takes_is_no_fault() {
         "tc qdisc del dev eth0 root\ntc qdisc add dev eth0 ingress handle ffff:\ntc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 police rate 20mbit burst 200k drop flowid :1\n",
         "\u{feff}tc qdisc add dev eth0 root handle 11 fq_codel\n",
         "tc qdisc add dev eth0 root cake bandwidth 6mbit overhead 38 mpu 84 diffserv3 nat dual-srchost ack-filter diffserv4\n",
+        "tc qdisc replace dev eth0 root sfq perturb 10\ntc qdisc replace dev eth0 root sfq\n",
         "tc -s -color=never -nm -netns x qdisc add dev eth0 root fq\n",
         "tc qdisc add dev eth0 root fq_codel flows 64\ntc qdisc change dev eth0 root fq_codel flows 0\n",
         "tc qdisc add dev eth0 root handle 1: mq\ntc qdisc add dev eth0 parent 1:1 fq\n",

@@ -229,7 +229,9 @@ impl Device {
             return Err(kernel(position, format!("the discipline there is a `{}`", old.kind))
                 .help("the kind of a discipline cannot change: give the new one another handle"));
         }
-        if kind.is_some() && Language::of(&old.kind).is_some_and(|language| language.is_fixed) {
+        // Of a plain `sfq`, `tc` sends no settings: nothing changes.
+        let is_plain = old.kind == "sfq" && request.values.is_empty();
+        if kind.is_some() && !is_plain && Language::of(&old.kind).is_some_and(|language| language.is_fixed) {
             return Err(kernel(position, format!("a `{}` cannot be changed once it is there", old.kind))
                 .help("delete it first: `tc qdisc del dev DEV root`"));
         }

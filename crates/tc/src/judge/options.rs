@@ -18,6 +18,10 @@ impl Values {
         self.0.iter().rev().find(|(known, ..)| *known == name).map(|(_, value, _)| *value)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }

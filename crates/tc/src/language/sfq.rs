@@ -5,7 +5,7 @@ use super::sort::{Sort, U32};
 use super::word::{When, Word, flag, number, packets, size, word, words};
 use crate::value::ValueType;
 
-pub(super) const SFQ: Language = Language::new("sfq", WORDS);
+pub(super) const SFQ: Language = Language::new("sfq", WORDS).fixed();
 
 const WORDS: &[Word] = words! {
     packets: "limit";
