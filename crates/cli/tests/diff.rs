@@ -35,14 +35,20 @@ fn diff(directory: &Path, arguments: &[&str]) -> Output {
     lockgate(directory, &[&["diff"], arguments].concat())
 }
 
-/// Compares two texts without runs. Returns the exit code and the output.
-fn compared(old: &str, new: &str, more: &[&str]) -> (Option<i32>, String) {
+/// Compares two texts without runs. Returns the exit code, the output, and what was left out.
+fn compared_in_part(old: &str, new: &str, more: &[&str]) -> (Option<i32>, String, String) {
     let directory = tempfile::tempdir().expect("a directory");
     fs::write(directory.path().join("old"), old).expect("written");
     fs::write(directory.path().join("new"), new).expect("written");
     let output = diff(directory.path(), &[&["old", "new", "--static"], more].concat());
-    assert!(output.stderr.is_empty(), "{}", text(&output.stderr));
-    (output.status.code(), text(&output.stdout))
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// Compares two texts without runs, of which nothing is left out. Returns the exit code and the output.
+fn compared(old: &str, new: &str, more: &[&str]) -> (Option<i32>, String) {
+    let (code, said, left_out) = compared_in_part(old, new, more);
+    assert!(left_out.is_empty(), "{left_out}");
+    (code, said)
 }
 
 #[track_caller]
@@ -233,5 +239,88 @@ queue.rest = { kind = "fifo", rate = "40mbit" }
         policy,
         &[],
         &["destination 10.77.1.5", "`link/class-1-1/class-1-a` → `link/all/five`"],
+    );
+}
+
+#[test]
+fn lines_that_are_not_understood_are_a_difference_unless_both_have_them() {
+    let line = "tc filter add dev eth1 parent 1: protocol 802.1Q prio 3 flower vlan_id 5 flowid 1:14";
+    let tagged = format!("{WIDE_FIRST}{line}\n");
+    let (code, said, left_out) = compared_in_part(WIDE_FIRST, &tagged, &[]);
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains(&format!("not compared, only in `new`: `{line}`")), "{said}");
+    assert!(left_out.contains("vlan_id") && !said.contains("the same"), "{left_out}{said}");
+    let (code, said, _) = compared_in_part(WIDE_FIRST, &tagged, &["--json"]);
+    let document: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((code, &document["same"]), (Some(3), &false.into()), "{said}");
+    assert_eq!(document["not_compared"].as_array().map(Vec::len), Some(1), "{said}");
+    let (_, said, _) = compared_in_part(WIDE_FIRST, &tagged, &["--github"]);
+    assert!(said.contains("- not compared, only in `new`"), "{said}");
+    let (code, said, _) =
+        compared_in_part(&tagged, &format!("{WIDE_FIRST}{}\n", line.replace(' ', "  ")), &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("the same") && said.contains("not compared: 1 line that both have"), "{said}");
+}
+
+#[test]
+fn a_script_and_what_tc_shows_after_it_are_the_same() {
+    let script = "tc qdisc add dev eth1 root handle 1: htb default 30
+tc class add dev eth1 parent 1: classid 1:1 htb rate 20mbit
+tc class add dev eth1 parent 1:1 classid 1:10 htb rate 6mbit ceil 20mbit
+tc class add dev eth1 parent 1:1 classid 1:30 htb rate 10mbit ceil 20mbit
+tc filter add dev eth1 parent 1: protocol ip prio 1 u32 match ip dst 10.0.0.0/24 flowid 1:10
+";
+    // `tc -d qdisc`, `class` and `filter show dev eth1` of iproute2 6.1 after the script.
+    let shown = "qdisc htb 1: root refcnt 3 r2q 10 default 0x30 direct_packets_stat 0 ver 3.17 direct_qlen 1000
+class htb 1:1 root rate 20Mbit ceil 20Mbit linklayer ethernet burst 1600b/1 mpu 0b cburst 1600b/1 mpu 0b level 7
+class htb 1:10 parent 1:1 prio 0 quantum 75000 rate 6Mbit ceil 20Mbit linklayer ethernet burst 1599b/1 mpu 0b cburst 1600b/1 mpu 0b level 0
+class htb 1:30 parent 1:1 prio 0 quantum 125000 rate 10Mbit ceil 20Mbit linklayer ethernet burst 1600b/1 mpu 0b cburst 1600b/1 mpu 0b level 0
+filter parent 1: protocol ip pref 1 u32 chain 0
+filter parent 1: protocol ip pref 1 u32 chain 0 fh 800: ht divisor 1
+filter parent 1: protocol ip pref 1 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 *flowid 1:10 not_in_hw
+  match 0a000000/ffffff00 at 16
+";
+    is_same(script, shown);
+    differs(script, &shown.replace("burst 1599b", "burst 1500b"), &[], &["burst 1.6kB → 1500B"]);
+    differs(script, &shown.replace("prio 0 quantum 75000", "prio 1 quantum 75000"), &[], &["priority 0 → 1"]);
+    differs(script, &shown.replace("quantum 75000", "quantum 1514"), &[], &["quantum 75000B → 1514B"]);
+}
+
+#[test]
+fn packets_are_named_as_what_they_are() {
+    let by = |rule: &str| POLICY.replace("{ destination_port = 5060 }", rule);
+    let (v4, v6) = (by("{ source = \"0.0.0.0/0\" }"), by("{ source = \"::/0\" }"));
+    let said = differs(&v4, &v6, &[], &["      IPv4, DSCP not EF\n", "      IPv6, DSCP not EF\n"]);
+    // A datagram of IPv6 is no shorter.
+    assert!(said.contains("smallest: udp, 62 bytes, IPv6, DSCP 0"), "{said}");
+    let port =
+        |port: u16| WIDE_FIRST.replace("match ip dst 10.77.1.0/24", &format!("match ip dport {port} 0xffff"));
+    let said = differs(&port(53), &port(54), &[], &["      IP, destination port 53\n"]);
+    assert!(!said.contains("no IP packet"), "{said}");
+    // All but UDP, of IP.
+    let wide = by("{ protocol = \"udp\" }");
+    differs(
+        &WIDE_FIRST.replace("10.77.1.0/24", "10.0.0.0/8"),
+        &wide,
+        &[],
+        &["destination 10.0.0.0/8, not udp"],
+    );
+}
+
+#[test]
+fn documents_have_all_values_of_a_set() {
+    let ports = |ports: [u16; 6]| {
+        let rule = |port: u16| format!("{{ destination_port = {port} }}");
+        POLICY.replace("{ destination_port = 5060 }", &ports.map(rule).join(", "))
+    };
+    let said = differs(&ports([1, 3, 5, 7, 9, 11]), &ports([1; 6]), &["--json"], &[]);
+    let document: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    let change = &document["ports"][0]["packets"][0];
+    let values = &change["sets"][0]["values"]["destination_port"];
+    assert_eq!(*values, serde_json::json!(["3", "5", "7", "9", "11"]), "{said}");
+    let witness = &change["witness"];
+    assert_eq!(
+        (&witness["mark"], &witness["flow"], &witness["version"]),
+        (&0.into(), &"none".into(), &4.into())
     );
 }

@@ -14,6 +14,13 @@ struct Cube {
 }
 
 impl Cube {
+    fn words(&self) -> String {
+        match self.mask {
+            u32::MAX => format!("{:#x}", self.value),
+            mask => format!("{:#x}/{mask:#x}", self.value),
+        }
+    }
+
     fn has(self, mark: u32) -> bool {
         (mark ^ self.value) & self.mask == 0
     }
@@ -112,12 +119,14 @@ impl Marks {
         class.iter().map(|cube| cube.value).min()
     }
 
+    /// Returns values and masks in words, disjoint ones, that have exactly the marks of the classes.
+    pub fn exact(&self, classes: &Spans) -> Vec<String> {
+        let meant = self.classes.iter().enumerate().filter(|(class, _)| classes.contains(*class as u128));
+        meant.flat_map(|(_, cubes)| cubes).map(Cube::words).collect()
+    }
+
     /// Returns conditions in words whose marks together are those of the classes; `None` if there are none.
     pub fn words(&self, classes: &Spans) -> Option<Vec<String>> {
-        let text = |cube: &Cube| match cube.mask {
-            u32::MAX => format!("{:#x}", cube.value),
-            mask => format!("{:#x}/{mask:#x}", cube.value),
-        };
         let within: Vec<&Cube> = self
             .conditions
             .iter()
@@ -125,7 +134,7 @@ impl Marks {
             .collect();
         let all = within.iter().fold(Spans::of([]), |all, cube| all.or(&self.of(cube.value, cube.mask)));
         let known = classes.and(&Spans::up_to(self.classes.len() as u128 - 1));
-        (all == known).then(|| within.into_iter().map(text).collect())
+        (all == known).then(|| within.into_iter().map(Cube::words).collect())
     }
 }
 

@@ -14,6 +14,17 @@ const USUAL: [u128; 3] = [17, 6, 1];
 /// Least length of a frame of Ethernet, without its checksum.
 const SHORTEST: u128 = 60;
 
+/// Returns the least length of a frame with a packet of this version and protocol.
+fn shortest(version: u128, protocol: u128) -> u128 {
+    let ip = if version == 6 { 40 } else { 20 };
+    let header = match protocol {
+        6 => 20,
+        1 | 17 | 58 => 8,
+        _ => 0,
+    };
+    SHORTEST.max(14 + ip + header)
+}
+
 /// A packet that shows a difference: of each field the lowest number, but a usual protocol, a length that a
 /// frame can have, and an address and a port that are not zero, where the box has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +52,9 @@ impl Packet {
             let wished = match field {
                 Field::Version => from(4),
                 Field::Protocol => USUAL.into_iter().find(|usual| spans.contains(*usual)),
-                Field::Length => from(SHORTEST),
+                Field::Length => {
+                    from(shortest(numbers[Field::Version as usize], numbers[Field::Protocol as usize]))
+                }
                 Field::Source | Field::Destination | Field::SourcePort | Field::DestinationPort => from(1),
                 _ => None,
             };

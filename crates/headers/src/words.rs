@@ -32,14 +32,51 @@ impl Names {
     pub fn conditions(&self, region: &Region) -> Vec<(Field, String)> {
         let version = region.field(Field::Version).ends().filter(|(low, high)| low == high);
         let version = version.map_or(0, |(low, _)| low);
-        let has_address = [Field::Source, Field::Destination].iter().any(|field| region.is_bound(*field));
+        let has_address = has_condition(region, Field::Source) || has_condition(region, Field::Destination);
+        let is_ip = !region.field(Field::Version).contains(0);
         let is_told = |field: Field| {
-            let is_other = *region.field(Field::Protocol) == Spans::one(PROTOCOL_OTHER.into());
-            let is_implied = field == Field::Version && (has_address && version != 0 || is_other);
-            region.is_bound(field) && !is_implied
+            let protocol = region.field(Field::Protocol);
+            let is_implied = match field {
+                Field::Version => {
+                    has_address && version != 0 || *protocol == Spans::one(PROTOCOL_OTHER.into())
+                }
+                Field::Protocol => is_ip && *protocol == every_protocol(),
+                _ => false,
+            };
+            has_condition(region, field) && !is_implied
         };
         let told = Field::ALL.into_iter().filter(|field| is_told(*field));
         told.map(|field| (field, self.condition(region, field, version))).collect()
+    }
+
+    /// Returns the values of a box by their field: prefixes of addresses, `value/mask` of marks, names of flows,
+    /// and numbers or ranges of numbers such as `80-90`. Complete, unlike the conditions in words.
+    pub fn exact(&self, region: &Region) -> Vec<(Field, Vec<String>)> {
+        let version = region.field(Field::Version).ends().filter(|(low, high)| low == high);
+        let version = version.map_or(6, |(low, _)| low);
+        let values = |field: Field| {
+            let spans = region.field(field);
+            match field {
+                Field::Source | Field::Destination => prefixes(&within(spans, version), version),
+                Field::Mark => self.marks.exact(spans),
+                Field::Flow => {
+                    let known = 0..=self.flows.len() as u128;
+                    known.filter(|flow| spans.contains(*flow)).map(|flow| self.flow(flow)).collect()
+                }
+                _ => spans
+                    .iter()
+                    .map(|(low, high)| if low == high { low.to_string() } else { format!("{low}-{high}") })
+                    .collect(),
+            }
+        };
+        let bound = Field::ALL.into_iter().filter(|field| has_condition(region, *field));
+        bound.map(|field| (field, values(field))).collect()
+    }
+
+    /// Returns the mark of a packet, and its flow by name.
+    pub fn mark_and_flow(&self, packet: &Packet) -> (u32, String) {
+        let mark = self.marks.example(packet.number(Field::Mark)).unwrap_or(0);
+        (mark, self.flow(packet.number(Field::Flow)))
     }
 
     /// Returns a box in words.
@@ -54,22 +91,22 @@ impl Names {
             Field::Version => versions(spans),
             Field::Destination => format!("destination {}", addresses(spans, version)),
             Field::Source => format!("source {}", addresses(spans, version)),
-            Field::Protocol => listed(spans, field, &protocol),
-            Field::DestinationPort => format!("destination port {}", listed(spans, field, &plain)),
-            Field::SourcePort => format!("source port {}", listed(spans, field, &plain)),
-            Field::Dscp => format!("DSCP {}", listed(spans, field, &code_point)),
-            Field::FlowLabel => format!("flow label {}", listed(spans, field, &plain)),
+            Field::Protocol => protocols(spans, !region.field(Field::Version).contains(0)),
+            Field::DestinationPort => format!("destination port {}", listed(spans, field.most(), &plain)),
+            Field::SourcePort => format!("source port {}", listed(spans, field.most(), &plain)),
+            Field::Dscp => format!("DSCP {}", listed(spans, field.most(), &code_point)),
+            Field::FlowLabel => format!("flow label {}", listed(spans, field.most(), &plain)),
             Field::TcpFlags => tcp_flags(spans),
             Field::Length => lengths(spans),
             Field::Mark => self.marks(spans),
-            Field::Flow => format!("flow {}", listed(spans, field, &|number| self.flow(number))),
+            Field::Flow => format!("flow {}", listed(spans, field.most(), &|number| self.flow(number))),
         }
     }
 
     fn flow(&self, number: u128) -> String {
         let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
         let name = index.and_then(|index| self.flows.get(index)).cloned();
-        name.unwrap_or_else(|| "of no name".to_owned())
+        name.unwrap_or_else(|| "none".to_owned())
     }
 
     fn marks(&self, spans: &Spans) -> String {
@@ -80,8 +117,8 @@ impl Names {
         if let Some(words) = self.marks.words(&others) {
             return format!("mark not {}", words.join(", "));
         }
-        let example = spans.ends().and_then(|(low, _)| self.marks.example(low)).unwrap_or(0);
-        format!("marks like {example:#x}")
+        let all = self.marks.exact(spans);
+        format!("mark {}{}", all[..all.len().min(SHOWN)].join(" or "), more(all.len()))
     }
 
     /// Returns a packet in words, with the fields in which its box is bound: `udp to 10.0.0.1 port 53`.
@@ -92,7 +129,7 @@ impl Names {
         };
         let mut text = protocol(number(Field::Protocol));
         let mut end = |word: &str, address: IpAddr, field: Field, port: Field| {
-            if region.is_bound(field) {
+            if has_condition(region, field) {
                 let _ = write!(text, " {word} {address}");
             } else if region.is_bound(port) {
                 let _ = write!(text, " {word}");
@@ -104,7 +141,8 @@ impl Names {
         end("from", source, Field::Source, Field::SourcePort);
         end("to", destination, Field::Destination, Field::DestinationPort);
         let _ = write!(text, ", {} bytes", number(Field::Length));
-        if number(Field::Version) == 6 && !destination.to_string().contains(':') {
+        let has_address = has_condition(region, Field::Source) || has_condition(region, Field::Destination);
+        if number(Field::Version) == 6 && !has_address {
             text.push_str(", IPv6");
         }
         if region.is_bound(Field::Dscp) {
@@ -123,9 +161,38 @@ impl Names {
             let _ = write!(text, ", mark {mark:#x}");
         }
         if region.is_bound(Field::Flow) {
-            let _ = write!(text, ", of flow {}", self.flow(number(Field::Flow)));
+            let _ = match number(Field::Flow) {
+                0 => write!(text, ", of no flow"),
+                flow => write!(text, ", of flow {}", self.flow(flow)),
+            };
         }
         text
+    }
+}
+
+/// Returns true if the box leaves packets out by this field. Every address of a version is no condition.
+fn has_condition(region: &Region, field: Field) -> bool {
+    let is_address = matches!(field, Field::Source | Field::Destination);
+    let is_v4 = *region.field(Field::Version) == Spans::one(4);
+    let every_v4 = Spans::up_to(u32::MAX.into());
+    region.is_bound(field) && !(is_address && is_v4 && every_v4.without(region.field(field)).is_empty())
+}
+
+/// Returns the protocols of IP packets.
+fn every_protocol() -> Spans {
+    Spans::up_to(u128::from(PROTOCOL_OTHER) - 1)
+}
+
+/// Lists protocols, or those of IP packets that are missing. `is_ip`: the version says already that it is one.
+fn protocols(spans: &Spans, is_ip: bool) -> String {
+    let others = every_protocol().without(spans);
+    match (spans.contains(PROTOCOL_OTHER.into()), others.is_empty()) {
+        (false, true) => "IP".to_owned(),
+        (false, false) if others.len() < spans.len() => {
+            let not = listed(spans, u128::from(PROTOCOL_OTHER) - 1, &protocol);
+            if is_ip { not } else { format!("IP, {not}") }
+        }
+        _ => listed(spans, Field::Protocol.most(), &protocol),
     }
 }
 
@@ -170,16 +237,16 @@ fn versions(spans: &Spans) -> String {
     .to_owned()
 }
 
-/// Lists numbers, or those that are missing if they are fewer.
-fn listed(spans: &Spans, field: Field, text: &dyn Fn(u128) -> String) -> String {
-    let others = Spans::up_to(field.most()).without(spans);
+/// Lists numbers up to `most`, or those that are missing if they are fewer.
+fn listed(spans: &Spans, most: u128, text: &dyn Fn(u128) -> String) -> String {
+    let others = Spans::up_to(most).without(spans);
     let is_negative =
         others.len() < spans.len() || others.len() == 1 && is_small(&others) && !is_small(spans);
     let (chosen, not) = if is_negative { (&others, "not ") } else { (spans, "") };
     let range = |(low, high): &(u128, u128)| match high - low {
         0 => text(*low),
         1 => format!("{}, {}", text(*low), text(*high)),
-        _ => format!("{} to {}", text(*low), text(*high)),
+        _ => format!("{} to {}", text(*low), text(*high).trim_start_matches("protocol ")),
     };
     let shown: Vec<String> = chosen.iter().take(SHOWN).map(range).collect();
     format!("{not}{}{}", shown.join(", "), more(chosen.len()))
@@ -208,15 +275,20 @@ fn lengths(spans: &Spans) -> String {
 
 /// Returns addresses as prefixes, or those that are missing if they are fewer.
 fn addresses(spans: &Spans, version: u128) -> String {
-    let most = if version == 4 { u32::MAX.into() } else { u128::MAX };
-    let own = prefixes(&spans.and(&Spans::up_to(most)), version);
-    let others = prefixes(&Spans::up_to(most).without(spans), version);
+    let all = within(&Spans::up_to(Field::Source.most()), version);
+    let own = prefixes(&within(spans, version), version);
+    let others = prefixes(&all.without(spans), version);
     let (chosen, not) = if others.len() < own.len() { (others, "not ") } else { (own, "") };
     let shown = &chosen[..chosen.len().min(SHOWN)];
     format!("{not}{}{}", shown.join(", "), more(chosen.len()))
 }
 
-/// Returns the prefixes of addresses.
+/// Returns the addresses among these that the version has.
+fn within(spans: &Spans, version: u128) -> Spans {
+    spans.and(&Spans::up_to(if version == 4 { u32::MAX.into() } else { u128::MAX }))
+}
+
+/// Returns the prefixes of addresses, which the version has.
 fn prefixes(spans: &Spans, version: u128) -> Vec<String> {
     let width = if version == 4 { 32 } else { 128 };
     let mut all = Vec::new();
@@ -249,7 +321,7 @@ fn tcp_flags(spans: &Spans) -> String {
     if let Some(words) = flag_masks(&Spans::up_to(Field::TcpFlags.most()).without(spans)) {
         return format!("TCP flags other than {words}");
     }
-    format!("TCP flags {}", listed(spans, Field::TcpFlags, &|flags| format!("{flags:#04x}")))
+    format!("TCP flags {}", listed(spans, Field::TcpFlags.most(), &|flags| format!("{flags:#04x}")))
 }
 
 fn flag_masks(spans: &Spans) -> Option<String> {

@@ -41,6 +41,10 @@ pub struct Diff {
     pub unpaired: Vec<String>,
     /// Other keys of the files that differ, in words.
     pub others: Vec<String>,
+    /// Lines of commands that are not understood and that only one side has, in words.
+    pub not_compared: Vec<String>,
+    /// Number of lines that are not understood and that both sides have.
+    pub not_compared_in_both: usize,
 }
 
 /// Difference of a port.
@@ -97,12 +101,17 @@ impl Diff {
             }
         }
         let (old_name, new_name) = (old.name.clone(), new.name.clone());
-        Ok(Self { old: old_name, new: new_name, ports, unpaired, others: keys::differing(old, new) })
+        let (not_compared, not_compared_in_both) = old.not_compared(new);
+        let others = keys::differing(old, new);
+        Ok(Self { old: old_name, new: new_name, ports, unpaired, others, not_compared, not_compared_in_both })
     }
 
-    /// Returns true if both sides are the same.
+    /// Returns true if both sides are the same, the lines aside that are not understood and that both have.
     pub fn is_same(&self) -> bool {
-        self.ports.is_empty() && self.unpaired.is_empty() && self.others.is_empty()
+        self.ports.is_empty()
+            && self.unpaired.is_empty()
+            && self.others.is_empty()
+            && self.not_compared.is_empty()
     }
 }
 

@@ -1,5 +1,6 @@
 //! `lockgate diff`: what a change of a policy, a scenario or a script does to packets and queues.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use lockgate::diff::{Diff, Side, Touched, Trial, TrialSource};
 use lockgate::figures;
 use lockgate::plans::{Compared, Source, on_threads};
 use lockgate_experiment::{Row, Task, run_tasks};
-use lockgate_tc::{Options, Request, convert};
+use lockgate_tc::{Converted, Options, Request, convert};
 use serde_json::json;
 
 use super::{route, tc};
@@ -86,9 +87,13 @@ impl Input {
             let side = Side::of_scenario(name, &scenario);
             return Ok(Self { side, form: Form::Scenario(file.to_path_buf()) });
         }
-        let converted = converted(&name, &text, arguments)?;
+        let Converted { scenario: converted, problems } = converted(&name, &text, arguments)?;
         let scenario = runs::read_text(&converted, &name, &lockgate::no_files(), &[])?;
-        let side = Side::of_commands(name.clone(), &scenario);
+        let lines: Vec<&str> = text.lines().collect();
+        let numbers: BTreeSet<u32> = problems.iter().map(|problem| problem.at.line).collect();
+        let left_out =
+            numbers.into_iter().filter_map(|line| lines.get(line.checked_sub(1)? as usize).copied());
+        let side = Side::of_commands(name.clone(), &scenario, &left_out.collect::<Vec<_>>());
         Ok(Self { side, form: Form::Commands { name, text: converted } })
     }
 
@@ -110,7 +115,7 @@ impl Arguments {
 }
 
 /// Returns commands as a scenario. What is not understood is left out, and named.
-fn converted(name: &str, text: &str, arguments: &Arguments) -> Result<String, Failure> {
+fn converted(name: &str, text: &str, arguments: &Arguments) -> Result<Converted, Failure> {
     let options = Options { device: arguments.dev.clone(), ..Options::default() };
     let definitions = arguments.definitions()?;
     let request = Request {
@@ -124,9 +129,9 @@ fn converted(name: &str, text: &str, arguments: &Arguments) -> Result<String, Fa
     match convert(&request) {
         Ok(converted) => {
             for problem in &converted.problems {
-                tell!("{}\n", problem.shown(name, text).replacen("error:", "left out:", 1));
+                tell!("{}", problem.shown(name, text).replacen("error:", "left out:", 1).trim_end());
             }
-            Ok(converted.scenario)
+            Ok(converted)
         }
         Err(problems) => {
             tc::report(name, text, &problems);

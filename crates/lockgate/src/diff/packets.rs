@@ -6,14 +6,16 @@ use lockgate_engine::disciplines::{Family, Kind};
 use lockgate_engine::units::Rate;
 use lockgate_headers::{Field, Packet, Part, Region, Space, TooMany, decisions, difference, joined};
 use lockgate_scenario::QueueTree;
+use lockgate_scenario::reference::cached;
 use serde::{Serialize, Serializer};
 use toml::Value;
 
 use super::side::{Numbered, Side, SidePort};
-use super::tree::Matching;
+use super::tree::{Matching, owners};
+use super::values::default_value;
 
 /// Sets of packets of a change that are listed.
-const MOST_SETS: usize = 20;
+const MOST_SETS: usize = 1000;
 
 /// Keys of parameters by which a discipline serves a class before others.
 const PRIORITY: [&str; 2] = ["prio", "priority"];
@@ -61,7 +63,7 @@ pub struct PacketChange {
     pub new: Treatment,
     /// Properties that change.
     pub changes: Vec<Change>,
-    /// Sets of these packets, at most 20.
+    /// Sets of these packets, at most 1000.
     pub sets: Vec<PacketSet>,
     /// Number of sets.
     pub sets_total: usize,
@@ -80,6 +82,8 @@ pub struct PacketSet {
     pub words: String,
     /// Conditions in words, by the key of their field.
     pub conditions: BTreeMap<&'static str, String>,
+    /// All values that the packets have, by the key of their field.
+    pub values: BTreeMap<&'static str, Vec<String>>,
 }
 
 /// Packet that shows a change.
@@ -88,6 +92,9 @@ pub struct Witness {
     /// The packet in words.
     pub words: String,
     packet: Packet,
+    mark: u32,
+    /// Name of its flow; `none` without.
+    flow: String,
 }
 
 impl Serialize for Witness {
@@ -96,6 +103,7 @@ impl Serialize for Witness {
         let [source, destination] = self.packet.addresses().map_or([None, None], |ends| ends.map(Some));
         serde_json::json!({
             "words": self.words,
+            "version": number(Field::Version) as u64,
             "source": source,
             "destination": destination,
             "protocol": number(Field::Protocol) as u64,
@@ -105,6 +113,8 @@ impl Serialize for Witness {
             "flow_label": number(Field::FlowLabel) as u64,
             "tcp_flags": number(Field::TcpFlags) as u64,
             "length": number(Field::Length) as u64,
+            "mark": self.mark,
+            "flow": self.flow,
         })
         .serialize(serializer)
     }
@@ -232,12 +242,10 @@ impl PacketChange {
         })?;
         let set = |region: &Region| PacketSet {
             words: names.region(region),
-            conditions: names
-                .conditions(region)
-                .into_iter()
-                .map(|(field, text)| (field.key(), text))
-                .collect(),
+            conditions: by_key(names.conditions(region)),
+            values: by_key(names.exact(region)),
         };
+        let (mark, flow) = names.mark_and_flow(&packet);
         let changes = [
             (is_class, Change::Class),
             (old.rate_bps != new.rate_bps, Change::Rate),
@@ -251,11 +259,22 @@ impl PacketChange {
             changes: changes.into_iter().filter(|(differs, _)| *differs).map(|(_, change)| change).collect(),
             sets: regions.iter().take(MOST_SETS).map(set).collect(),
             sets_total: regions.len(),
-            witness: Witness { words: names.packet(&packet, region), packet },
+            witness: Witness { words: names.packet(&packet, region), packet, mark, flow },
             capture: None,
             regions,
         })
     }
+}
+
+fn by_key<T>(of_fields: Vec<(Field, T)>) -> BTreeMap<&'static str, T> {
+    of_fields.into_iter().map(|(field, value)| (field.key(), value)).collect()
+}
+
+/// Returns the priority of a class of this discipline that gives none, if it has one.
+fn usual_priority(kind: &str) -> Option<i64> {
+    let shares = &cached(kind)?.shares;
+    let named = shares.iter().find(|share| PRIORITY.contains(&share.name.as_str()))?;
+    default_value(named.default.as_deref()?).as_integer()
 }
 
 /// Returns the treatment of the packets whose way ends at each class.
@@ -270,6 +289,8 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
         mark: Vec::new(),
     };
     let mut all: Vec<Treatment> = vec![root; queues.len()];
+    let owners = owners(queues);
+    let mut usual: BTreeMap<&str, Option<i64>> = BTreeMap::new();
     for index in 0..queues.len() {
         let queue = &queues[index];
         let own = &mut all[index];
@@ -277,7 +298,11 @@ fn treatments(port: &SidePort, paths: &[String]) -> Vec<Treatment> {
         own.rate_bps = queue.guarantee().map(Rate::as_bits).or(own.rate_bps);
         let ceil = queue.own_rate().map(Rate::as_bits);
         own.ceil_bps = own.ceil_bps.into_iter().chain(ceil).min();
-        own.priority.extend(PRIORITY.iter().find_map(|key| queue.share.get(*key)?.as_integer()));
+        let given = PRIORITY.iter().find_map(|key| queue.share.get(*key)?.as_integer());
+        let owner = owners[index].map(|owner| queues[owner].kind);
+        let default = owner.and_then(|owner| *usual.entry(owner).or_insert_with(|| usual_priority(owner)));
+        // Only leaves borrow, so that an inner class of `htb` has none.
+        own.priority.extend(given.or(default.filter(|_| !queue.is_class())));
         let marks = MARKS.iter().filter_map(|key| {
             let value = queue.config.get(*key).filter(|value| **value != Value::Boolean(false))?;
             Some(format!("{key} {value}"))

@@ -17,6 +17,8 @@ pub struct Side {
     flows: Vec<String>,
     /// Its file, if other keys of it are compared.
     pub(super) keys: Option<toml::Table>,
+    /// Lines of its file that are not understood, and so not compared.
+    left_out: Vec<String>,
     form: Form,
 }
 
@@ -35,6 +37,8 @@ pub(super) struct SidePort {
     pub(super) name: String,
     /// Rate of its own.
     pub(super) rate: Option<Rate>,
+    /// True if it is converted from `tc`, whose bursts the kernel rounds.
+    pub(super) is_of_kernel: bool,
     pub(super) tree: Arc<QueueTree>,
 }
 
@@ -44,10 +48,18 @@ impl Side {
         let ports = policy.ports.iter().map(|port| SidePort {
             name: port.name.clone(),
             rate: port.rate,
+            is_of_kernel: false,
             tree: Arc::clone(&port.tree),
         });
         let keys = toml::from_str(text).ok();
-        Self { name: name.into(), ports: ports.collect(), flows: Vec::new(), keys, form: Form::Policy }
+        Self {
+            name: name.into(),
+            ports: ports.collect(),
+            flows: Vec::new(),
+            keys,
+            left_out: Vec::new(),
+            form: Form::Policy,
+        }
     }
 
     /// Returns a scenario as a side. Ports whose queue is the default are left out.
@@ -56,9 +68,13 @@ impl Side {
         Self { keys, ..Self::of_ports(name.into(), scenario, Form::Scenario) }
     }
 
-    /// Returns commands of `tc`, converted to a scenario, as a side: only their ports are compared.
-    pub fn of_commands(name: impl Into<String>, scenario: &Scenario) -> Self {
-        Self::of_ports(name.into(), scenario, Form::Commands)
+    /// Returns commands of `tc`, converted to a scenario, as a side: only their ports are compared, and the
+    /// lines that the conversion left out.
+    pub fn of_commands(name: impl Into<String>, scenario: &Scenario, left_out: &[&str]) -> Self {
+        let words = |line: &&str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut left_out: Vec<String> = left_out.iter().map(words).collect();
+        left_out.sort();
+        Self { left_out, ..Self::of_ports(name.into(), scenario, Form::Commands) }
     }
 
     fn of_ports(name: String, scenario: &Scenario, form: Form) -> Self {
@@ -67,10 +83,11 @@ impl Side {
         let ports = written.map(|port| SidePort {
             name: port.name.clone(),
             rate: port.pace.rate,
+            is_of_kernel: form == Form::Commands,
             tree: Arc::clone(&port.tree),
         });
         let flows = scenario.flows.iter().map(|flow| flow.name.clone()).collect();
-        Self { name, ports: ports.collect(), flows, keys: None, form }
+        Self { name, ports: ports.collect(), flows, keys: None, left_out: Vec::new(), form }
     }
 
     /// Returns the packets that it sorts: rules that are converted from `tc` are about IPv4.
@@ -89,6 +106,24 @@ impl Side {
         let number = |index: u32| names.flows.get(self.flows.get(index as usize)?).copied();
         let numbers = flows.iter().filter_map(|flow| number(flow.0));
         region.with(Field::Flow, Spans::of(numbers.map(|number| (number, number))))
+    }
+
+    /// Returns the lines that only one of two sides has of those that are not compared, in words, and the number
+    /// of those that both have.
+    pub(super) fn not_compared(&self, new: &Self) -> (Vec<String>, usize) {
+        let (mut only_old, mut only_new) = (Vec::new(), new.left_out.clone());
+        for line in &self.left_out {
+            match only_new.iter().position(|other| other == line) {
+                Some(index) => _ = only_new.remove(index),
+                None => only_old.push(line.clone()),
+            }
+        }
+        let common = self.left_out.len() - only_old.len();
+        let of = |side: &Self, lines: Vec<String>| -> Vec<String> {
+            let line = |line| format!("not compared, only in `{}`: `{line}`", side.name);
+            lines.into_iter().map(line).collect()
+        };
+        ([of(self, only_old), of(new, only_new)].concat(), common)
     }
 
     fn marks(&self) -> impl Iterator<Item = (u32, u32)> + '_ {

@@ -12,7 +12,10 @@ impl Diff {
     /// Returns the difference in lines, an indent of two blanks a level.
     pub fn lines(&self) -> Vec<String> {
         if self.is_same() {
-            return vec!["the same: no packet is treated differently, and no queue differs".to_owned()];
+            let mut lines =
+                vec!["the same: no packet is treated differently, and no queue differs".to_owned()];
+            lines.extend(self.in_both());
+            return lines;
         }
         let mut lines = Vec::new();
         for port in &self.ports {
@@ -33,7 +36,15 @@ impl Diff {
         }
         lines.extend(self.unpaired.iter().cloned());
         lines.extend(self.others.iter().cloned());
+        lines.extend(self.not_compared.iter().cloned().chain(self.in_both()));
         lines
+    }
+
+    /// Returns how many lines that are not understood both sides have, if there are any.
+    fn in_both(&self) -> Option<String> {
+        let count = self.not_compared_in_both;
+        let lines = figures::count(count as u64, "line");
+        (count > 0).then(|| format!("not compared: {lines} that both have and that the above leaves out"))
     }
 
     /// Returns the difference as a comment in Markdown. `runs` are lines on the comparison of runs.
@@ -41,7 +52,11 @@ impl Diff {
         let (old, new) = (cell(&self.old), cell(&self.new));
         let mut text = format!("### `{old}` → `{new}`\n\n");
         if self.is_same() {
-            return text + "The same: no packet is treated differently, and no queue differs.\n";
+            text += "The same: no packet is treated differently, and no queue differs.\n";
+            if let Some(in_both) = self.in_both() {
+                let _ = writeln!(text, "\n{in_both}");
+            }
+            return text;
         }
         for port in &self.ports {
             let _ = writeln!(text, "**Port `{}`**\n", cell(&port.port));
@@ -74,7 +89,8 @@ impl Diff {
             let renamed = port.renamed.iter().map(|one| format!("`{}` is now called `{}`", one.old, one.new));
             list(&mut text, renamed.chain(port.tree.iter().cloned()));
         }
-        list(&mut text, self.unpaired.iter().chain(&self.others).cloned());
+        let files = self.unpaired.iter().chain(&self.others).chain(&self.not_compared).cloned();
+        list(&mut text, files.chain(self.in_both()));
         if !runs.is_empty() {
             text += "**Both run with the same seeds**\n\n";
             list(&mut text, runs.iter().cloned());

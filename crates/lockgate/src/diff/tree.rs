@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use lockgate_engine::units::Rate;
 use lockgate_scenario::{Queue, QueueTree};
+use toml::Value;
 
 use super::Renamed;
 use super::side::SidePort;
-use super::values::{is_equal, shown};
+use super::values::{filled_config, filled_share, is_equal, is_rounded, shown};
 use crate::figures;
 
 /// Lines that are listed of a port.
@@ -144,11 +145,17 @@ pub(super) fn words([before, after]: [&SidePort; 2], matching: &Matching) -> Vec
         };
         lines.push(format!("the port's rate: {} → {}", rate(before.rate), rate(after.rate)));
     }
+    let owners = [owners(old), owners(new)];
+    let is_of_kernel = before.is_of_kernel || after.is_of_kernel;
     for (index, queue) in old.iter().enumerate() {
         let path = &matching.paths[0][index];
         match matching.new_of_old[index] {
             Some(other) => {
-                changes(&matching.paths[1][other], queue, &new[other], &mut lines);
+                let sides = [
+                    (queue, owners[0][index].map(|owner| &old[owner])),
+                    (&new[other], owners[1][other].map(|owner| &new[owner])),
+                ];
+                changes(&matching.paths[1][other], sides, is_of_kernel, &mut lines);
                 order(&matching.paths[1][other], [index, other], [old, new], matching, &mut lines);
             }
             None => lines.push(format!("`{path}` is gone: {}", described(queue))),
@@ -167,21 +174,52 @@ pub(super) fn words([before, after]: [&SidePort; 2], matching: &Matching) -> Vec
     lines
 }
 
-/// Adds the changes of a class.
-fn changes(path: &str, old: &Queue, new: &Queue, lines: &mut Vec<String>) {
+/// Returns the discipline that each class belongs to: the nearest one above it.
+pub(super) fn owners(queues: &[Queue]) -> Vec<Option<usize>> {
+    let mut owners = vec![None; queues.len()];
+    for (index, queue) in queues.iter().enumerate() {
+        let owner = if queue.is_class() { owners[index] } else { Some(index) };
+        for child in &queue.children {
+            owners[*child] = owner;
+        }
+    }
+    owners
+}
+
+/// Adds the changes of a class, each side with the discipline above it. A value that is not given is its
+/// default.
+fn changes(
+    path: &str,
+    [(old, old_owner), (new, new_owner)]: [(&Queue, Option<&Queue>); 2],
+    is_of_kernel: bool,
+    lines: &mut Vec<String>,
+) {
     if old.kind != new.kind {
         lines.push(format!("`{path}`: kind {} → {}", old.kind, new.kind));
     }
-    for (before, after) in [(&old.config, &new.config), (&old.share, &new.share)] {
-        for (key, value) in before {
-            match after.get(key) {
-                Some(now) if is_equal(value, now) => {}
-                Some(now) => lines.push(format!("`{path}`: {key} {} → {}", shown(value), shown(now))),
-                None => lines.push(format!("`{path}`: {key} {} → default", shown(value))),
+    let derived = |queue: Option<&Queue>| queue.map(|queue| (queue.kind, queue.config.get("r2q").cloned()));
+    if old.kind == new.kind
+        && old.config == new.config
+        && old.share == new.share
+        && derived(old_owner) == derived(new_owner)
+    {
+        return;
+    }
+    let shares = [filled_share(old, old_owner), filled_share(new, new_owner)];
+    let written = [(&old.config, &new.config), (&old.share, &new.share)];
+    let filled = [[filled_config(old), filled_config(new)], shares];
+    for ([before, after], (old, new)) in filled.iter().zip(written) {
+        let keys: std::collections::BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for key in keys {
+            let text = |value: Option<&Value>| value.map_or_else(|| "default".to_owned(), shown);
+            let (was, is) = (before.get(key), after.get(key));
+            let is_same = was.zip(is).is_some_and(|(was, is)| {
+                is_equal(was, is) || is_of_kernel && is_rounded(key, after.get("rate"), was, is)
+            });
+            if !is_same {
+                lines.push(format!("`{path}`: {key} {} → {}", text(was), text(is)));
             }
         }
-        let added = after.iter().filter(|(key, _)| !before.contains_key(*key));
-        lines.extend(added.map(|(key, now)| format!("`{path}`: {key} default → {}", shown(now))));
     }
 }
 
