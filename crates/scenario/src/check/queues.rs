@@ -112,6 +112,7 @@ impl Checker<'_> {
         self.warn_matches(&entries);
         if self.problems.len() == noted {
             self.warn_covered(&entries);
+            self.warn_impossible(&entries);
         }
         let roots: Vec<usize> = (0..entries.len()).filter(|index| entries[*index].parent.is_none()).collect();
         let chosen = self.choose_root(location, root, &entries, &roots, sound && complete);

@@ -128,15 +128,6 @@ fn losses(capture: &Replay) -> Vec<(String, String)> {
                 .to_owned(),
         ));
     }
-    if capture.truncated > 0 {
-        all.push((
-            format!(
-                "has {} packets that were kept in part, which are replayed in their full length",
-                capture.truncated
-            ),
-            "nothing but times and lengths is replayed, so that nothing is missing".to_owned(),
-        ));
-    }
     if capture.out_of_order > 0 {
         all.push((
             format!(

@@ -311,7 +311,6 @@ fn what_a_capture_has_lost_is_said_with_its_number() {
         "",
         &[
             ("has 1 packets longer than a frame can be", "offload"),
-            ("has 2 packets that were kept in part", "nothing is missing"),
             ("has 1 packets with an earlier time", "reordercap"),
         ],
     );
@@ -437,6 +436,14 @@ fn a_rule_whose_packets_earlier_ones_take_is_doubted() {
     );
     // The queue itself has the packets already: nothing is lost.
     doubted(&sorted("{ dscp = 1 }, { dscp = 1, protocol = \"udp\" }", "{ dscp = 2 }", "{ dscp = 3 }"), &[]);
+    // No packet meets all of these.
+    for (rule, why) in [
+        ("{ protocol = \"udp\", tcp_flags = \"syn\" }", "rule of `y`: `protocol`, `tcp_flags`"),
+        ("{ protocol = \"icmp\", destination_port = 53 }", "rule of `y`: `protocol`, `destination_port`"),
+        ("{ flow_label = 3, destination = \"10.0.0.1\" }", "no packet meets this rule of `y`: `flow_label`"),
+    ] {
+        doubted(&sorted("{ dscp = 1 }", rule, "{ dscp = 3 }"), &[(rule, why, "only TCP")]);
+    }
     // Flags of TCP are those of TCP.
     let flags = "{ tcp_flags = \"ack\" }";
     let why = "the one of `x` takes";

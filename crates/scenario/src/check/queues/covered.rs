@@ -1,9 +1,9 @@
-//! Rules that never match, as those before them take all their packets.
+//! Rules that never match, as those before them take all their packets, or no packet meets their conditions.
 
 use std::collections::BTreeSet;
 
 use lockgate_engine::classify::Rule;
-use lockgate_headers::{Never, Region, Space, are_disjoint, never_matching};
+use lockgate_headers::{Field, Never, Region, Space, are_disjoint, never_matching};
 
 use super::super::Checker;
 use super::Entry;
@@ -23,6 +23,34 @@ impl Checker<'_> {
             let classifies = entry.kind.as_ref().is_some_and(|kind| kind.classifies);
             if entry.children.len() > 1 && !classifies {
                 self.warn_covered_below(entry, entries);
+            }
+        }
+    }
+
+    /// Warns of rules whose conditions no packet meets together, such as ports of ICMP.
+    pub(super) fn warn_impossible(&mut self, entries: &[Entry<'_, '_>]) {
+        let space = Space::packets();
+        for entry in entries {
+            for (index, rule) in entry.rules.all.iter().enumerate() {
+                let region = Region::of_rule(rule);
+                let bound = || Field::ALL.into_iter().filter(|field| region.is_bound(*field));
+                // A condition alone is met; most rules have one.
+                if bound().nth(1).is_none() || space.has(&region) {
+                    continue;
+                }
+                let needless = |field: &Field| {
+                    let free = Region::all();
+                    space.has(&region.clone().with(*field, free.field(*field).clone()))
+                };
+                let against: Vec<String> =
+                    bound().filter(needless).map(|field| format!("`{}`", field.key())).collect();
+                let which =
+                    if against.is_empty() { String::new() } else { format!(": {}", against.join(", ")) };
+                let message = format!("no packet meets this rule of `{}`{which}", entry.name);
+                let noted = self.noted();
+                let problem = Problem::new(entry.location().element("match", index), message);
+                self.warn(problem.help("only TCP and UDP and their like have ports, only TCP has flags, and only IPv6 a flow label"));
+                self.mark_member("queue", entry.name, noted);
             }
         }
     }
