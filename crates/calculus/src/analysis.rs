@@ -1,7 +1,7 @@
 //! Analysis of a network: total flow analysis server by server, then separate flow analysis.
 
 use crate::arrival::Arrival;
-use crate::disciplines::{Station, Visitor};
+use crate::disciplines::{Station, Term, Visitor};
 use crate::exact::{Exact, ratio, zero};
 use crate::network::{Flow, Kind, Network};
 use crate::order::order;
@@ -64,6 +64,8 @@ pub struct Step {
     pub received: Option<Arrival>,
     /// Service curve that its queue is guaranteed, in work.
     pub service: Option<Service>,
+    /// Figures of the theorem besides the curves.
+    pub terms: Vec<Term>,
     /// Delay at the server without propagation, in seconds, or why there is no bound.
     pub delay: Result<Exact, String>,
 }
@@ -142,6 +144,9 @@ impl<'a> State<'a> {
             let others = Others::new(&station, &members);
             self.queues.push(station.queue_bound(node, &leaf, &members));
             for (visitor, delay) in members.iter().zip(&leaf.delays) {
+                let is_sped =
+                    leaf.line_speed && leaf.fresh.as_ref().is_some_and(|all| all.rate() < *station.rate());
+                let last = is_sped.then(|| Term::Last(visitor.hop.shortest.clone()));
                 let step = Step {
                     server,
                     node,
@@ -149,6 +154,7 @@ impl<'a> State<'a> {
                     arrival: visitor.arrival.clone(),
                     received: leaf.received.clone(),
                     service: leaf.fresh.clone(),
+                    terms: leaf.terms.iter().cloned().chain(last).collect(),
                     delay: delay.clone(),
                 };
                 self.steps[visitor.flow].push((visitor.index, step));

@@ -52,16 +52,36 @@ pub(crate) struct Offer {
     pub(crate) theorem: Theorem,
     /// The rounds as they are, of which `fresh` has two lines.
     pub(crate) rounds: Option<Rounds>,
+    /// Figures of the theorem.
+    pub(crate) terms: Vec<Term>,
 }
 
-/// Rounds as a child sees them: `others` before its first turn, and `further` for each of its turns.
-pub(crate) struct Rounds {
+/// Rounds as a child sees them.
+#[derive(Clone, Debug)]
+pub struct Rounds {
     /// Rate and offset of what all children get.
     pub(crate) all: Piece,
-    pub(crate) turn: Exact,
-    pub(crate) carried: Exact,
-    pub(crate) before: Exact,
-    pub(crate) further: Exact,
+    /// Work of one of its turns.
+    pub turn: Exact,
+    /// Most work that it saves for its next turn.
+    pub carried: Exact,
+    /// Most work of others before its first turn.
+    pub before: Exact,
+    /// Most work of others before each further turn.
+    pub further: Exact,
+}
+
+/// Figure by which a theorem is followed, besides the curves; work in bits of the line.
+#[derive(Clone, Debug)]
+pub enum Term {
+    /// Longest packets that are in service before a higher one: `L_lower`.
+    Blocked(Exact),
+    /// Longest packets of fair queueing: `L_max`, or the sum of `L_j`.
+    Longest(Exact),
+    /// Turns of round robin.
+    Rounds(Rounds),
+    /// Length of the packet that takes the whole line.
+    Last(Exact),
 }
 
 impl Rounds {
@@ -231,6 +251,7 @@ impl<'a> Station<'a> {
             line_speed: true,
             theorem: Theorem::Fifo,
             rounds: None,
+            terms: Vec::new(),
         }
     }
 
@@ -296,6 +317,7 @@ impl<'a> Station<'a> {
             line_speed: true,
             theorem: Theorem::Priority,
             rounds: None,
+            terms: vec![Term::Blocked(blocked)],
         })
     }
 
@@ -349,7 +371,7 @@ impl<'a> Station<'a> {
         };
         let fresh = curve(extra);
         let lasting = curve(longest.max(ring));
-        Ok(Offer { lasting, fresh, extra: zero(), line_speed: true, theorem, rounds })
+        Ok(Offer { lasting, fresh, extra: zero(), line_speed: true, theorem, rounds, terms: Vec::new() })
     }
 
     /// Returns the work of a turn of the child at `index`, which is `node`.
@@ -419,7 +441,7 @@ impl<'a> Station<'a> {
             FairLaw::SelfClocked => (packets, false, Theorem::SelfClocked),
             FairLaw::StartTime => (packets, true, Theorem::StartTime),
         };
-        let latency = work / self.rate();
+        let latency = &work / self.rate();
         let fresh = Service::rate_latency(rate, latency);
         Ok(Offer {
             lasting: Service::new(Vec::new()),
@@ -428,6 +450,7 @@ impl<'a> Station<'a> {
             line_speed,
             theorem,
             rounds: None,
+            terms: vec![Term::Longest(work)],
         })
     }
 }

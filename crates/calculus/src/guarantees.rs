@@ -167,11 +167,27 @@ impl Station<'_> {
         let delays = members.iter().map(|_| Ok(delay.clone())).collect();
         let theorem = Theorem::ServiceCurve;
         let received = Some(received);
-        Ok(Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: Vec::new() })
+        Ok(Leaf {
+            theorem,
+            received,
+            fresh: None,
+            line_speed: false,
+            delays,
+            shaped: Vec::new(),
+            terms: Vec::new(),
+        })
     }
 }
 
 /// Returns the offer of a curve that counts what begins.
 fn begun(curve: Service, theorem: Theorem) -> Offer {
-    Offer { lasting: curve.clone(), fresh: curve, extra: zero(), line_speed: true, theorem, rounds: None }
+    Offer {
+        lasting: curve.clone(),
+        fresh: curve,
+        extra: zero(),
+        line_speed: true,
+        theorem,
+        rounds: None,
+        terms: Vec::new(),
+    }
 }

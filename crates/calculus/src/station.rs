@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::arrival::{Arrival, Line};
-use crate::disciplines::{Offer, Station, Visitor, least};
+use crate::disciplines::{Offer, Station, Term, Visitor, least};
 use crate::exact::{Exact, positive, zero};
 use crate::network::{Bucket, Kind};
 use crate::others::Others;
@@ -34,6 +34,8 @@ pub(crate) struct Leaf {
     pub(crate) delays: Vec<Result<Exact, String>>,
     /// Buckets of what leaves.
     pub(crate) shaped: Vec<Bucket>,
+    /// Figures of the theorem besides the curves.
+    pub(crate) terms: Vec<Term>,
 }
 
 /// Service that a server leaves a flow.
@@ -68,6 +70,7 @@ impl Station<'_> {
             line_speed: false,
             delays: members.iter().map(|_| Err(why.clone())).collect(),
             shaped: Vec::new(),
+            terms: Vec::new(),
         };
         let mut path = vec![node];
         let nodes = &self.network.servers[self.server].nodes;
@@ -126,8 +129,10 @@ impl Station<'_> {
         let delays = shortest
             .map(|shortest| known.entry(shortest).or_insert_with(|| delay(shortest)).clone())
             .collect();
-        let (theorem, line_speed) = (offer.theorem, offer.line_speed);
-        Leaf { theorem, received, fresh: Some(offer.fresh), line_speed, delays, shaped: Vec::new() }
+        let (theorem, line_speed, mut terms) = (offer.theorem, offer.line_speed, offer.terms);
+        let are_in_turn = received.as_ref().is_some_and(|received| received.rate() <= offer.fresh.rate());
+        terms.extend(offer.rounds.filter(|_| are_in_turn).map(Term::Rounds));
+        Leaf { theorem, received, fresh: Some(offer.fresh), line_speed, delays, shaped: Vec::new(), terms }
     }
 
     pub(crate) fn rounding(&self) -> &Exact {
@@ -169,7 +174,15 @@ impl Station<'_> {
         };
         let delays = members.iter().map(|_| delay.clone()).collect();
         let theorem = Theorem::BusyPeriod;
-        Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: Vec::new() }
+        Leaf {
+            theorem,
+            received,
+            fresh: None,
+            line_speed: false,
+            delays,
+            shaped: Vec::new(),
+            terms: Vec::new(),
+        }
     }
 
     fn shaped(&self, buckets: &[Bucket], members: &[&Visitor<'_>]) -> Leaf {
@@ -196,7 +209,15 @@ impl Station<'_> {
         };
         let delays = members.iter().map(delay).collect();
         let theorem = Theorem::Shaper;
-        Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: Vec::new() }
+        Leaf {
+            theorem,
+            received,
+            fresh: None,
+            line_speed: false,
+            delays,
+            shaped: Vec::new(),
+            terms: Vec::new(),
+        }
     }
 
     /// Bounds earliest deadline first at the root: all packets meet their deadlines, moved by `x`.
@@ -229,7 +250,15 @@ impl Station<'_> {
         let received = self.arrivals(members);
         let delays = members.iter().map(|_| Ok(delay.clone())).collect();
         let theorem = Theorem::Deadlines;
-        Ok(Leaf { theorem, received, fresh: None, line_speed: false, delays, shaped: Vec::new() })
+        Ok(Leaf {
+            theorem,
+            received,
+            fresh: None,
+            line_speed: false,
+            delays,
+            shaped: Vec::new(),
+            terms: Vec::new(),
+        })
     }
 
     pub(crate) fn queue_bound(&self, node: usize, leaf: &Leaf, members: &[&Visitor<'_>]) -> QueueBound {

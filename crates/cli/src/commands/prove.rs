@@ -47,6 +47,11 @@ pub(crate) fn prove(arguments: &Prove) -> Result<Exit, Failure> {
             }
         }
         text::buffers(&found, lines);
+        if arguments.flows.is_empty() && scenario.flows.len() > MOST_SHOWN {
+            let first = &scenario.flows[0].name;
+            lines.line("");
+            lines.offer(&format!("derivations: lockgate prove {} --flow {first}", file.display()));
+        }
     });
     Ok(Exit::Ok)
 }

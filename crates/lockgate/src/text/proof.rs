@@ -1,6 +1,6 @@
 //! Proofs as text: a table of the bounds, the derivation of a flow's, and the buffers that never overflow.
 
-use lockgate_calculus::{Arrival, Exact, Service, Step, Theorem, to_f64};
+use lockgate_calculus::{Arrival, Exact, Service, Step, Term, Theorem, to_f64};
 use lockgate_engine::units::Limit;
 use lockgate_scenario::Scenario;
 
@@ -85,14 +85,18 @@ fn hop(proof: &Proof, number: usize, step: &Step, lines: &mut Lines) {
             Theorem::Jitter.name()
         ));
     }
-    if let Some(received) = step.received.as_ref().filter(|_| is_line) {
+    let received = step.received.as_ref().filter(|_| is_line);
+    if let Some(received) = received {
         lines.sentence(&format!("   its queue receives A(t) = {}", curve(received)));
     }
     if let Some(service) = step.service.as_ref().filter(|_| is_line) {
-        lines.sentence(&format!("   and is guaranteed {}", guarantee(service)));
+        let subject = if received.is_some() { "and" } else { "its queue" };
+        lines.sentence(&format!("   {subject} is guaranteed {}", guarantee(service)));
     }
-    let theorem = step.theorem;
-    lines.sentence(&format!("   {}: {} [{}]", theorem.name(), theorem.statement(), theorem.source()));
+    if step.delay.is_ok() {
+        lines.sentence(&format!("   {}", stated(step.theorem)));
+        step.terms.iter().for_each(|term| lines.sentence(&format!("   {}", figure(term))));
+    }
     let propagation = match to_f64(&server.propagation) {
         zero if zero <= 0.0 => String::new(),
         _ => format!(", then {} of propagation", seconds(&server.propagation)),
@@ -103,12 +107,35 @@ fn hop(proof: &Proof, number: usize, step: &Step, lines: &mut Lines) {
     }
 }
 
+/// Returns a theorem with its statement and source.
+fn stated(theorem: Theorem) -> String {
+    format!("{}: {} [{}]", theorem.name(), theorem.statement(), theorem.source())
+}
+
+/// Returns a figure of a theorem, exact to the byte, so that a reader gets the same delay on paper.
+fn figure(term: &Term) -> String {
+    let bytes =
+        |exact: &Exact| format!("{} B", figures::without_zeros(&format!("{:.3}", to_f64(exact) / 8.0)));
+    match term {
+        Term::Blocked(longest) => format!("with L_lower = {}", bytes(longest)),
+        Term::Longest(longest) => format!("with L = {}", bytes(longest)),
+        Term::Rounds(rounds) => format!(
+            "with w ahead of it in its queue, a packet begins (w + {} + {} floor((w + {}) / {})) / C later",
+            bytes(&rounds.before),
+            bytes(&rounds.further),
+            bytes(&rounds.carried),
+            bytes(&rounds.turn),
+        ),
+        Term::Last(length) => format!("with l = {}: {}", bytes(length), stated(Theorem::LineSpeed)),
+    }
+}
+
 /// Adds how the servers' bounds are joined.
 fn ending(proof: &Proof, index: usize, lines: &mut Lines) {
     let derivation = proof.derivation(index);
     let theorem = |theorem: Theorem| format!("{} [{}]", theorem.statement(), theorem.source());
     if derivation.is_cyclic {
-        lines.sentence(&format!("{}: {}", Theorem::FixedPoint.name(), theorem(Theorem::FixedPoint)));
+        lines.sentence(&stated(Theorem::FixedPoint));
     }
     if let Some(total) = &derivation.total {
         let name = Theorem::TotalFlow.name();
