@@ -77,7 +77,8 @@ pub(crate) enum Command {
   lockgate run voice.toml --worst flow.voice
   lockgate run voice.toml --live
   lockgate run house.toml
-  lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' --set flow.voice.profile=
+  lockgate run voice.toml --set 'flow.voice.replay={file=\"call.pcap\"}' \\
+    --set flow.voice.profile=
 
 Values are TOML where they parse as TOML, else text; an empty value removes the key. Files are looked for \
 beside the scenario, then where you are. A router's policy is run in a laboratory that is made around it.")]
@@ -87,7 +88,7 @@ beside the scenario, then where you are. A router's policy is run in a laborator
   lockgate watch scenarios/voice-beside-bulk.toml --sim
   lockgate watch scenarios/bufferbloat.toml --sim --pace 10 --web
   lockgate watch scenarios/bufferbloat.toml --live --web
-  lockgate watch voice.toml --sim --every 10ms --web 0.0.0.0:8180 --name lab.example
+  lockgate watch voice.toml --sim --web 0.0.0.0:8180 --name lab.example
   lockgate watch voice.toml --sim --pace 0 --out /tmp/session > samples.txt
 
 Where the output is not a terminal, each sample is a line; when their reader goes away, the run ends. When the run has ended, \
@@ -109,7 +110,7 @@ is written to one file, which opens from a disk. `make play` builds the page; a 
   lockgate step scenarios/voice-beside-bulk.toml
   lockgate step home.toml --port router:modem --from 2s --count 5
   lockgate step home.toml --port router:modem --until drop
-  lockgate step home.toml --until late --late 50ms --set port.router:modem.root=fifo
+  lockgate step home.toml --until late --late 50ms --set link.line.rate=5mbit
   lockgate step exercise.toml --until 3s --count 100 --json > steps.json
 
 Each step is a decision, that is, a dequeue of the port's queues, or a drop. --until drop, mark and late show the steps before the event, and the event; a time shows the last ones before it. The chosen row of a table has a `>`. Sentences and tables name queues and flows as the scenario does, and a packet by its number in its flow.")]
@@ -126,9 +127,9 @@ A bound holds for all traffic within the envelopes: [flow.NAME.envelope], or wha
     #[command(after_help = "Examples:
   lockgate attack scenarios/voice-beside-bulk.toml --budget 200
   lockgate attack home.toml --that flow.voice.owd.max --budget 60s --out worst
-  lockgate attack home.toml --set port.router:modem.root=priority --budget 1000 --seed 7
+  lockgate attack home.toml --set port.router:modem.root=fifo --budget 1000
 
-The enemy chooses start times, bursts, lengths and gaps of every UDP flow outside a group, within its envelope ([flow.NAME.envelope], or what its traffic sends at most); the first two seconds after the warm-up count. --out writes what it found as a scenario with captures. A budget of runs gives the same result on any number of threads. What is not found is effort, never safety: `lockgate prove` bounds it from above.")]
+The enemy chooses start times, bursts, lengths and gaps of every UDP flow within its envelope ([flow.NAME.envelope], or what its traffic sends at most), of those of [adversary] within the bucket that they share, and the start of the others; the first two seconds after the warm-up count. --out writes what it found as a scenario with captures. A budget of runs gives the same result on any number of threads. What is not found is effort, never safety: `lockgate prove` bounds it from above.")]
     Attack(Attack),
     /// Sets values of a run that `lockgate watch --web` shows, all at once
     #[command(after_help = "Examples:
@@ -144,11 +145,15 @@ Elsewhere than on loopback, and for `lockgate top --set`, the token is read from
     /// Runs variants of a scenario with the same seeds: which is best, and which differences are real
     #[command(after_help = "Examples:
   lockgate compare scenarios/home.toml
-  lockgate compare home.toml --vary port.router:modem.root=fifo,cake,htb --show flow.call.owd.p99,flow.backup/1.goodput
-  lockgate compare home.toml --vary port.router:modem.policy=house.toml:wan,other.toml:wan
-  lockgate compare home.toml --vary link.line.delay=1ms..50ms\\ log\\ 5 --seeds 1..30
-  lockgate compare home.toml --vary 'port.router:modem.queue.cake.bandwidth=90%..101% step 1% of link.line.rate.up'
-  lockgate compare home.toml --vary-together a.x=1,2 --vary-together b.y=3,4 --base 1 --csv runs.csv
+  lockgate compare home.toml --vary port.router:modem.root=fifo,cake,htb \\
+    --show flow.call.owd.p99,flow.backup/1.goodput
+  lockgate compare home.toml \\
+    --vary port.router:modem.policy=house.toml:wan,other.toml:wan
+  lockgate compare home.toml --vary 'link.line.delay=1ms..50ms log 5'
+  lockgate compare home.toml --vary \\
+    'port.router:modem.queue.cake.bandwidth=9mbit..10mbit step 100kbit'
+  lockgate compare home.toml --vary-together a.x=1,2 --vary-together b.y=3,4 \\
+    --base 1 --csv runs.csv
 
 PATH is one of --set. Values are a list `a,b,c`, `a..b step s`, or `a..b log n` (n values at equal ratios). \
 Every variant is run with every seed; its differences from the best are taken seed by seed (Student's t, all of one \
@@ -161,7 +166,8 @@ metrics of its expectations, or else each flow's p99 delay and goodput.")]
   lockgate diff old.sh new.sh --static
   lockgate diff house.toml new-house.toml --capture evening.pcapng
   lockgate diff main/house.toml house.toml --github > comment.md
-  tc -d qdisc show dev eth0 > shown; tc -d class show dev eth0 >> shown; tc -d filter show dev eth0 >> shown; lockgate diff shown queues.sh
+  for what in qdisc class filter; do tc -d $what show dev eth0; done > shown
+  lockgate diff queues.sh shown --static
 
 Files are policies, scenarios, scripts or batch files of `tc`, or what `tc` shows; the two may be of different kinds. The \
 sets of packets are exact, and each has its smallest packet. Then come the changes of rates, kinds, parameters and classes, \
@@ -170,10 +176,12 @@ Exit code 0 if both are the same, 3 if they differ.")]
     Diff(Diff),
     /// Makes many runs into a directory that can be stopped, resumed and shared, with a row for each run
     #[command(after_help = "Examples:
-  lockgate sweep home.toml --vary 'link.line.delay=1ms..50ms log 20' --seeds 1..30 --into results
+  lockgate sweep home.toml --vary 'link.line.delay=1ms..50ms log 20' \\
+    --into results
   lockgate sweep --into results --status
   lockgate sweep --into results --resume
-  lockgate sweep home.toml --vary … --into results --shard $SLURM_ARRAY_TASK_ID/16
+  lockgate sweep home.toml --vary … --into results \\
+    --shard $SLURM_ARRAY_TASK_ID/16
   lockgate sweep --into results --collect
 
 A run is finished if its file in DIR/parts is there: the same command, --resume, or any number of shards at the same \
@@ -184,11 +192,13 @@ however it was made. A run that fails is noted in DIR/failed with the command th
     /// seen
     #[command(after_help = "Examples:
   lockgate tune scenarios/home.toml --set port.router:modem.root=cake \\
-    --vary 'port.router:modem.queue.cake.bandwidth=80%..105% of link.line.rate.up' \\
-    --goal 'min flow.call.owd.p99' --subject-to 'group.backup.goodput.sum >= 8mbit'
-  lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' --vary port.a:b.queue.q.limit=50..500 \\
-    --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum' --runs 200 --seeds 1..3
-  lockgate tune calls.toml --largest flow.call.count --while 'group.call.mos.worst >= 4'
+    --vary 'port.router:modem.queue.cake.bandwidth=8mbit..11mbit' \\
+    --goal 'min flow.call.owd.p99' \\
+    --subject-to 'group.backup.goodput.sum >= 8mbit'
+  lockgate tune home.toml --vary 'port.a:b.queue.q.target=1ms..20ms log' \\
+    --goal 'min flow.call.owd.p99' --goal 'max group.backup.goodput.sum'
+  lockgate tune calls.toml --largest flow.call.count \\
+    --while 'group.call.mos.worst >= 4'
 
 A range a..b stands for every value in it, `log` for equal ratios; `step s` and lists for those values. Every point is \
 run with every seed, the best eight then with ten. The best of those and the file as it is are judged on the seeds of \
@@ -204,6 +214,7 @@ no winner. The search is a Gaussian process, of several goals a Parzen estimator
   lockgate test home.toml dsl.toml --policy house.toml
   lockgate test qos/*.toml --write-baseline main.json
   lockgate test qos --baseline main.json --fail-on-regression 5%
+  lockgate test qos/*.toml --attack 60s --attack-out worst
 
 Exit code 3 if an expectation is missed, 1 if a file cannot be run, or expects nothing. Files of a directory that expect \
 nothing are named and left out, unless none expects anything. --baseline shows differences, and judges them with \
@@ -238,17 +249,23 @@ nothing are named and left out, unless none expects anything. --baseline shows d
   lockgate top eth0 --every 10ms
   lockgate top --all --web
   lockgate top eth0 --once
-  lockgate top eth0 --once --json | jq '.devices[].queues[] | {handle, sent_bytes, dropped}'
+  lockgate top eth0 --once --json | jq '.devices[].queues[].dropped'
 
 Counters are read by netlink, without privileges; each look holds the kernel's lock of interfaces. The head says what a \
 look costs, and looks are spaced so that they take 2 % of the time at most. Names are the handles of `tc`: `1:` is a \
 discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's law), or what `cake`, `codel` and `pie` report.")]
     Top(Top),
     /// Takes parts of a scenario out for other uses
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:\n  lockgate export policy home.toml --port router:modem --interface eth0"
+    )]
     Export(Export),
     /// Reads commands of Linux's `tc` as scenarios, and checks them
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  lockgate tc import shaper.sh > shaper.toml\n  lockgate tc check shaper.sh"
+    )]
     Tc(TcCommand),
     /// Sends traffic to another host that runs `lockgate receive`, and measures its one-way delay
     #[command(after_help = "Examples:
@@ -260,11 +277,12 @@ discipline, `1:10` a class. Delay is the mean backlog over the rate (Little's la
     Receive(Receive),
     /// Names the queue of a line by what probes show: its kind, rate, limit, bucket, and what others use
     #[command(after_help = "Examples:
-  lockgate identify --serve                                   (at the other end; it prints a token)
-  LOCKGATE_TOKEN=... lockgate identify lab.example --to line.toml --report line.html
+  lockgate identify --serve       # at the other end; it prints a token
+  LOCKGATE_TOKEN=... lockgate identify lab.example --to line.toml
   lockgate identify --netns left right --most 20mbit
   lockgate identify scenarios/home.toml --between server users --alone
-  lockgate identify line.toml --record probe.json && lockgate identify --replay probe.json
+  lockgate identify line.toml --record probe.json
+  lockgate identify --replay probe.json
 
 Of a real line, packets are sent to the other end and then back, in rounds that are chosen to tell the queues apart that are left, \
 and each candidate is simulated on what was really sent. At most 20 MB go each way in 30 s, never above --most, and it stops after \
@@ -323,8 +341,9 @@ pub(crate) struct New {
 pub(crate) enum Export {
     /// Prints ports of a scenario as the policy of a router
     #[command(after_help = "Examples:
-  lockgate export policy home.toml --port router:modem --interface eth0 --to house.toml
-  lockgate export policy home.toml --port router:modem --arriving modem:router --interface eth0 --set port.router:modem.root=cake
+  lockgate export policy home.toml --port router:modem --interface eth0
+  lockgate export policy home.toml --port router:modem --interface eth0 \\
+    --arriving modem:router --set port.router:modem.root=cake --to house.toml
 
 A port without a rate gets 95 % of its link's, and its link's overhead, so that the queue is in the router.")]
     Policy(ExportPolicy),

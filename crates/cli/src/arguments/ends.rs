@@ -73,7 +73,7 @@ pub(crate) struct Identify {
     /// Probes between two network namespaces, by name or path
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "replay")]
     pub(crate) netns: Vec<String>,
-    /// Directions of a real line
+    /// Directions of a real line: from here (`up`), to here (`down`), or one after the other
     #[arg(long, value_enum, default_value_t)]
     pub(crate) direction: Direction,
     /// Hosts of the file from and to which packets go [default: the ends of the first flow]
@@ -110,14 +110,11 @@ pub(crate) struct Identify {
     pub(crate) json: bool,
 }
 
-/// Directions of a line.
+/// Directions of a line: `both` is from here, and then to here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Direction {
-    /// From here, and then to here
     #[default]
     Both,
-    /// From here
     Up,
-    /// To here
     Down,
 }

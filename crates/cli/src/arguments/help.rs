@@ -96,13 +96,39 @@ mod tests {
         }
     }
 
+    /// Returns a command and all below it.
+    fn all(command: &clap::Command) -> Vec<&clap::Command> {
+        core::iter::once(command).chain(command.get_subcommands().flat_map(all)).collect()
+    }
+
+    #[test]
+    fn every_command_has_examples_that_fit_a_terminal() {
+        // One less than a terminal has, as clap breaks them.
+        const COLUMNS: usize = 79;
+        let command = Arguments::command();
+        for sub in all(&command).into_iter().skip(1).filter(|sub| !sub.is_hide_set()) {
+            let (name, help) = (sub.get_name(), sub.get_after_help().map(ToString::to_string));
+            let help = help.unwrap_or_default();
+            assert!(help.starts_with("Example"), "{name} has no example");
+            // A broken example is not what one copies.
+            for line in help.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= COLUMNS, "{name}: {line}");
+            }
+            // Values with a text of their own spread the options of a command over two pages.
+            for argument in sub.get_arguments() {
+                let values = argument.get_possible_values();
+                assert!(
+                    values.iter().all(|value| value.get_help().is_none()),
+                    "{name}: {}",
+                    argument.get_id()
+                );
+            }
+        }
+    }
+
     #[test]
     fn prose_is_not_broken_by_hand() {
         // A line of an example is indented; any other line of a paragraph is broken by the width alone.
-        fn all(command: &clap::Command) -> Vec<&clap::Command> {
-            let below = command.get_subcommands().flat_map(all);
-            core::iter::once(command).chain(below).collect()
-        }
         let command = Arguments::command();
         for sub in all(&command) {
             let help = sub.get_after_help().map(ToString::to_string).unwrap_or_default();

@@ -16,22 +16,18 @@ pub(crate) struct List {
 
 #[derive(Debug, Args)]
 pub(crate) struct Schema {
-    /// Which schema
+    /// Scenario files, policies of routers, summary.json, or what `lockgate conform --json` prints, with
+    /// `--against` or without
     #[arg(value_enum)]
     pub(crate) of: SchemaOf,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum SchemaOf {
-    /// Scenario files
     Scenario,
-    /// Policies of routers
     Policy,
-    /// summary.json
     Summary,
-    /// Output of `lockgate conform --json`
     Conformance,
-    /// Output of `lockgate conform --against FILE --json`
     Against,
 }
 

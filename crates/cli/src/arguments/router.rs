@@ -49,7 +49,7 @@ backlog.bytes, sent.rate, drops (a second) or loss; <, <=, > or >=; a value with
   lockgate status --watch
   lockgate status --watch --web 127.0.0.1:8181 --router uplink
   lockgate status --json | jq .trial
-  lockgate status --json | jq '.sample.ports[].queues[] | {name, sent_bps, dropped_packets}'
+  lockgate status --json | jq '.sample.ports[].queues[] | {name, sent_bps}'
 
 A queue hurts where packets waited 100 ms or more (99th percentile), or 5 % of them were dropped, \
 in the last interval. The log says so after ten seconds. --watch shows the running router as `lockgate route --watch` \
@@ -59,8 +59,8 @@ does; leaving the view leaves the router as it is.")]
     /// reason of the drop
     #[command(after_help = "Examples:
   lockgate capture wan --where dropped --for 10s --out dropped.pcapng
-  lockgate capture wan --where 'class.voice and waited > 20ms' --out late.pcapng
-  lockgate capture 'lan:wan' --where 'class.plan/C0007 and dropped' -c 100 | tcpdump -n -r -
+  lockgate capture wan --where 'class.voice and waited > 20ms' --out x.pcapng
+  lockgate capture 'lan:wan' --where 'class.plan/C7 and dropped' | tcpdump -r -
 
 A filter has terms joined by `and`: class.QUEUE or class.GROUP/*, dropped, sent, reason REASON, waited > TIME, \
 waited < TIME. Each frame has its first 256 bytes, and a comment with its queue, its time in the port and the reason of \

@@ -9,7 +9,8 @@ pub(crate) enum TcCommand {
     /// Converts commands of `tc` to a scenario that can be run
     #[command(after_help = "Examples:
   lockgate tc import shaper.sh > shaper.toml && lockgate run shaper.toml
-  { tc -d qdisc show; tc -d class show dev eth0; tc -d filter show dev eth0; } | lockgate tc import - --dev eth0
+  for what in qdisc class filter; do tc -d $what show dev eth0; done | \\
+    lockgate tc import - --dev eth0
   lockgate tc import --from eth0
   lockgate tc import /etc/config/sqm
   lockgate tc import setup.sh --define IF=eth0 --define UP=40000 --rate 50mbit
@@ -23,7 +24,8 @@ Everything that a scenario cannot express is an error at its word; with --lenien
     #[command(after_help = "Examples:
   lockgate tc export home.toml --port router:modem --dev eth0 > shaper.sh
   lockgate tc export home.toml --port modem:router --dev eth0 --ifb ifb0
-  lockgate tc export home.toml --port router:modem --dev eth0 --set port.router:modem.root=cake
+  lockgate tc export home.toml --port router:modem --dev eth0 \\
+    --set port.router:modem.root=cake
 
 Every unit and default is written out, and handles are the same each time. What the kernel cannot say stands as a comment \
 at its place, and the exit code is 1. With --ifb, the port is for what arrives at the device.")]

@@ -18,7 +18,7 @@ use crate::{interrupt, terminal};
 pub(crate) struct PaperRunner<'a> {
     folder: &'a Folder,
     quiet: bool,
-    /// Limit on memory in bytes: of all that the paper asks for, and of each run.
+    /// Limit on memory in bytes: of all runs of the paper, and of each run.
     memory: u64,
     /// Number of runs, and their bar; set at the start.
     bar: OnceLock<(usize, ProgressBar)>,
