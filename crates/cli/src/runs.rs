@@ -21,8 +21,7 @@ pub(crate) const STEPS: u64 = 1000;
 /// runs later.
 pub(crate) fn read_file(file: &Path, overrides: &[String], memory: u64) -> Result<Scenario, Failure> {
     if !file.exists() {
-        let wrong = format!("cannot read `{}`: there is no such file", file.display());
-        return Err(Failure::usage(wrong, scenarios_here()));
+        return Err(no_such_file(file));
     }
     Ok(lockgate::read_within(file, &parse_overrides(overrides)?, memory)?)
 }
@@ -87,9 +86,19 @@ pub(crate) fn no_file() -> Failure {
     Failure::usage("no scenario file was named", scenarios_here())
 }
 
-/// Returns the scenarios in this directory and below `scenarios`, in a sentence.
-fn scenarios_here() -> String {
-    const SHOWN: usize = 8;
+/// Returns the failure of a scenario file that is not there, with the scenario of the nearest name.
+pub(crate) fn no_such_file(file: &Path) -> Failure {
+    let wrong = format!("cannot read `{}`: there is no such file", file.display());
+    let known = scenarios();
+    let named = file.display().to_string();
+    let near = lockgate_scenario::nearest(&named, known.iter().map(String::as_str));
+    let near = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let help = near + &scenarios_here();
+    Failure::usage(wrong, help)
+}
+
+/// Returns the scenarios in this directory and below `scenarios`.
+fn scenarios() -> Vec<String> {
     let files = |folder: &str| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
@@ -100,6 +109,13 @@ fn scenarios_here() -> String {
         .chain(files("scenarios").map(|path| path.display().to_string()))
         .collect();
     found.sort();
+    found
+}
+
+/// Returns the scenarios in this directory and below `scenarios`, in a sentence.
+fn scenarios_here() -> String {
+    const SHOWN: usize = 8;
+    let mut found = scenarios();
     let more = found.len().saturating_sub(SHOWN);
     found.truncate(SHOWN);
     let demo = "`lockgate demo` shows one that needs no file";

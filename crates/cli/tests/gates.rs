@@ -331,6 +331,11 @@ fn a_table_has_files_by_the_values_of_a_variation() {
     let counts = line("two");
     assert!(counts[1] != "4/4" && counts[1].ends_with("/4") && counts[2] == "4/4", "{said}");
     assert!(said.contains("line.toml: left out: it has no `[[vary]]` called `bound`"), "{said}");
+    let missed = said.lines().find(|line| line.starts_with("✗ two, bound 1kB: rate "));
+    assert!(missed.is_some_and(|line| line.contains("flow.one.loss is ")), "{said}");
+    let mistyped = lockgate(folder.path(), &["test", "qos", "--by", "bonud"]);
+    assert_eq!(mistyped.status.code(), Some(2));
+    assert!(text(&mistyped.stderr).contains("did you mean `bound`?"), "{}", text(&mistyped.stderr));
     let one = lockgate(folder.path(), &["test", "qos/line.toml", "--by", "bound"]);
     assert_eq!(one.status.code(), Some(2), "{}", text(&one.stderr));
 }

@@ -2,6 +2,15 @@
 
 use std::io;
 
+/// Returns the message of an error of a file that is written, in lower case and without its number.
+pub fn of_writing(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such directory".to_owned(),
+        io::ErrorKind::AlreadyExists => "it is there already".to_owned(),
+        _ => words(error),
+    }
+}
+
 /// Returns the message of an I/O error, in lower case and without its number.
 pub fn words(error: &io::Error) -> String {
     match error.kind() {

@@ -39,7 +39,8 @@ pub(crate) fn capture(arguments: &Capture) -> Result<Exit, Failure> {
             Ok(file) => Box::new(file),
             Err(why) => {
                 end(&mut connection);
-                let problem = format!("cannot create `{}`: {why}", path.display());
+                let problem =
+                    format!("cannot create `{}`: {}", path.display(), lockgate::io_error::of_writing(&why));
                 return Err(Failure::usage(problem, "name a new file with --out"));
             }
         },

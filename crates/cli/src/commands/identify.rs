@@ -160,7 +160,8 @@ fn saved(
 /// Judges the directions of a recorded probe again.
 fn replayed(file: &Path, take: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
     let bytes = std::fs::read(file).map_err(|error| {
-        Failure::usage(format!("cannot read `{}`: {error}", file.display()), "name a file of --record")
+        let why = lockgate::io_error::words(&error);
+        Failure::usage(format!("cannot read `{}`: {why}", file.display()), "name a file of --record")
     })?;
     let failed = |error: lockgate_identify::RecordError| {
         Failure::usage(format!("`{}` {error}", file.display()), "name a file that --record wrote")

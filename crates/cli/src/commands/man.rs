@@ -24,7 +24,11 @@ pub(crate) fn man(arguments: &arguments::Man) -> Result<Exit, Failure> {
             // Names of commands below others, and the options that they inherit.
             command.build();
             fs::create_dir_all(folder).map_err(|error| {
-                let why = format!("cannot write to `{}`: {error}", folder.display());
+                let why = format!(
+                    "cannot write to `{}`: {}",
+                    folder.display(),
+                    lockgate::io_error::of_writing(&error)
+                );
                 Failure::run(why, "is it a directory you may write to?")
             })?;
             let mut pages = Vec::new();

@@ -95,6 +95,7 @@ pub(super) fn create(path: &Path, text: &str) -> Result<(), Failure> {
         } else {
             "choose another place with --to FILE"
         };
-        Failure::run(format!("`{}` cannot be written: {error}", path.display()), help)
+        let why = lockgate::io_error::of_writing(&error);
+        Failure::run(format!("`{}` cannot be written: {why}", path.display()), help)
     })
 }

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::arguments::Play;
 use crate::exit::{Exit, Failure};
-use crate::interrupt;
 use crate::output::tell;
+use crate::{interrupt, runs};
 
 /// The page as one file; empty if it was not built before this command.
 const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/play.html"));
@@ -31,7 +31,7 @@ pub(crate) fn play(arguments: &Play) -> Result<Exit, Failure> {
     if let Some(out) = &arguments.out {
         fs::write(out, page).map_err(|error| {
             Failure::usage(
-                format!("cannot write `{}`: {error}", out.display()),
+                format!("cannot write `{}`: {}", out.display(), lockgate::io_error::of_writing(&error)),
                 "name another file with --out",
             )
         })?;
@@ -49,8 +49,12 @@ pub(crate) fn play(arguments: &Play) -> Result<Exit, Failure> {
 
 /// Returns a scenario as the page takes it: name, text, and the texts beside it that it mentions.
 fn carried(path: &Path) -> Result<serde_json::Value, Failure> {
+    if !path.exists() {
+        return Err(runs::no_such_file(path));
+    }
     let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("cannot read `{}`: {error}", path.display()), "name a scenario file")
+        let why = lockgate::io_error::words(&error);
+        Failure::usage(format!("cannot read `{}`: {why}", path.display()), "name a scenario file")
     })?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let words = text.split(['"', '\'']).filter(|word| word.contains('.') && word.len() < 200);

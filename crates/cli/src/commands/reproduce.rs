@@ -135,7 +135,10 @@ fn check_kinds(kinds: &[String]) -> Result<(), Failure> {
     match kinds.iter().find(|kind| !KINDS.contains(&kind.as_str())) {
         Some(kind) => Err(Failure::usage(
             format!("`--with`: there is no discipline `{kind}`"),
-            "`lockgate list` names them",
+            lockgate_scenario::nearest(kind, KINDS.iter().copied()).map_or_else(
+                || "`lockgate list` names them".to_owned(),
+                |near| format!("did you mean `{near}`?"),
+            ),
         )),
         None => Ok(()),
     }

@@ -10,6 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 use super::SavedFileError;
 use super::directory::{check_writable, kind};
 use crate::files::words;
+use crate::io_error::of_writing;
 
 /// File to be written.
 #[derive(Debug)]
@@ -76,10 +77,7 @@ impl SavedFile {
             return Some("it is not a name of a file".to_owned());
         }
         if let Err(error) = fs::read_dir(self.parent()) {
-            return Some(match error.kind() {
-                io::ErrorKind::NotFound => "there is no such directory".to_owned(),
-                _ => words(&error),
-            });
+            return Some(of_writing(&error));
         }
         match fs::symlink_metadata(&self.path) {
             Ok(found) if found.is_symlink() => Some("it is a symbolic link".to_owned()),

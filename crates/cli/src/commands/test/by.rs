@@ -5,6 +5,7 @@ use std::path::Path;
 use lockgate::plans::{Compared, RunValues};
 use lockgate_experiment::Row;
 use lockgate_measure::report::{Cell, Comparison};
+use lockgate_measure::verdict;
 
 use super::files::{Files, Found};
 use crate::arguments::{Test, Variations};
@@ -18,12 +19,15 @@ struct Held {
     value: String,
     hold: usize,
     of: usize,
+    /// Those that are missed, each with its value.
+    missed: Vec<String>,
 }
 
 /// Compares the variants of each file, and prints one table: files by the values of the variation `name`.
 pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
     let Files { found, mut left_out, .. } = Files::of(&arguments.files, false);
     let mut rows: Vec<(String, Vec<Held>)> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     interrupt::listen();
     for Found { file, fault, directory } in found {
         let shown = file.display().to_string();
@@ -33,7 +37,7 @@ pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
                 "name scenarios, or a directory of them",
             ));
         }
-        match judged(arguments, &file, name)? {
+        match judged(arguments, &file, name, &mut known)? {
             None if interrupt::is_requested() => return Ok(Exit::Interrupted),
             None if directory.is_some() => left_out.push(lockgate::plans::test::LeftOut {
                 file: shown,
@@ -51,7 +55,27 @@ pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
             }
         }
     }
+    if rows.is_empty() {
+        let near = lockgate_scenario::nearest(name, known.iter().map(String::as_str));
+        let help = match (near, known.as_slice()) {
+            (Some(near), _) => format!("did you mean `{near}`?"),
+            (None, []) => "`name = \"…\"` in a `[[vary]]` names a variation".to_owned(),
+            (None, known) => format!("there are {}", known.join(", ")),
+        };
+        return Err(Failure::usage(
+            format!("no file has a `[[vary]]` called `{name}`, and expectations"),
+            help,
+        ));
+    }
     terminal::comparison(&table(name, &rows));
+    for (file, held) in &rows {
+        for Held { value, missed, .. } in held {
+            for one in missed {
+                let line = format!("✗ {file}, {name} {value}: {one}");
+                terminal::sentence(&terminal::visible(&line));
+            }
+        }
+    }
     for one in &left_out {
         say!("- {}: left out: {}", terminal::visible(&one.file), one.why);
     }
@@ -59,14 +83,23 @@ pub(super) fn by(arguments: &Test, name: &str) -> Result<Exit, Failure> {
     Ok(if holds { Exit::Ok } else { Exit::ExpectMissed })
 }
 
-/// Runs all variants of a file and counts the expectations by the value of a variation. Returns `None`
+/// Runs all variants of a file and counts the expectations by the value of a variation. Adds the names of its
+/// variations to `known`. Returns `None`
 /// without this variation, without expectations, or if it was interrupted.
-fn judged(arguments: &Test, file: &Path, name: &str) -> Result<Option<Vec<Held>>, Failure> {
+fn judged(
+    arguments: &Test,
+    file: &Path,
+    name: &str,
+    known: &mut Vec<String>,
+) -> Result<Option<Vec<Held>>, Failure> {
     let variations = Variations::of_file(&arguments.seeds, &arguments.limits);
     let base = arguments.limits.reading.read(file)?;
     if base.expects.is_empty() {
         return Ok(None);
     }
+    known.extend(base.vary.iter().map(|vary| vary.name.clone()));
+    known.sort();
+    known.dedup();
     let Some(column) = base.vary.iter().position(|vary| vary.name == name) else { return Ok(None) };
     let planned = plans::plan(file, &variations, Some(MOST_VARIANTS))?;
     let variants = planned.plan.variants()?;
@@ -81,11 +114,18 @@ fn judged(arguments: &Test, file: &Path, name: &str) -> Result<Option<Vec<Held>>
     for (variant, laws) in variants.iter().zip(&compared.judged) {
         let value = &variant.values[column];
         let at = values.iter().position(|known| known.value == *value).unwrap_or_else(|| {
-            values.push(Held { value: value.clone(), hold: 0, of: 0 });
+            values.push(Held { value: value.clone(), hold: 0, of: 0, missed: Vec::new() });
             values.len() - 1
         });
         values[at].hold += laws.iter().filter(|law| law.holds).count();
         values[at].of += laws.len();
+        // The other variations say which variant it is.
+        let others = variant.values.iter().enumerate().filter(|(other, _)| *other != column);
+        let others: Vec<String> =
+            others.map(|(other, value)| format!("{} {value}", base.vary[other].name)).collect();
+        let others = if others.is_empty() { String::new() } else { format!("{}: ", others.join(", ")) };
+        let missed = laws.iter().filter(|law| !law.holds).map(verdict::sentence);
+        values[at].missed.extend(missed.map(|sentence| others.clone() + &sentence));
     }
     Ok(Some(values).filter(|values| values.iter().any(|value| value.of > 0)))
 }
