@@ -81,8 +81,10 @@ pub struct Attack {
     pub that: String,
     /// Value with the scenario's own traffic; `None` if it observed nothing.
     pub own: Option<f64>,
-    /// Worst value found.
+    /// Worst value found by the search.
     pub worst: Option<f64>,
+    /// True if the search found a value worse than that of the scenario's own traffic.
+    pub is_worse: bool,
     /// Value of the shrunk traffic, which is written: the worst, or, to have few lines, one that breaks the
     /// expectation as well, or is within a tenth of the worst.
     pub kept: Option<f64>,
@@ -105,6 +107,11 @@ pub struct Attack {
 }
 
 impl Attack {
+    /// Returns the worst value known: of the search, or of the scenario's own traffic.
+    pub fn worst_known(&self) -> Option<f64> {
+        if self.is_worse { self.worst } else { self.own }
+    }
+
     /// Returns the found traffic as the text of a scenario, which reads its captures from beside it.
     ///
     /// # Errors
@@ -231,6 +238,7 @@ pub fn attack(
         that: that.to_owned(),
         own,
         worst: signed(best),
+        is_worse: best.is_finite() && own.is_none_or(|own| best > own * range.sign),
         kept: signed(kept),
         lines: range.lines(&genome),
         random: signed(random),

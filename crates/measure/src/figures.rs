@@ -21,6 +21,7 @@ pub fn quantity(value: Option<f64>, unit: &str) -> String {
         "s" | "bit/s" | "B" => with_prefix(value, unit),
         "" => value.map_or_else(|| "-".to_owned(), three_digits),
         "packets" => value.map_or_else(|| "-".to_owned(), packets),
+        "ratio" => ratio(value),
         _ => value.map_or_else(|| "-".to_owned(), |value| format!("{} {unit}", three_digits(value))),
     }
 }

@@ -37,15 +37,21 @@ pub(crate) fn attack(arguments: &Attack) -> Result<Exit, Failure> {
     let value = |value: Option<f64>| figures::quantity(value, unit);
     terminal::heading(&format!("{that}: worst traffic found"));
     terminal::sentence(&format!("the scenario's own traffic: {}", value(found.own)));
-    terminal::sentence(&format!("worst found: {}", value(found.worst)));
+    if found.is_worse {
+        terminal::sentence(&format!("worst found: {}", value(found.worst)));
+    } else {
+        let search = value(found.worst);
+        terminal::sentence(&format!("no worse traffic was found: the search came to {search}"));
+    }
     if arguments.random {
         terminal::sentence(&format!("random search with as many runs: {}", value(found.random)));
     }
     match &found.proven {
         Some(Ok(proven)) => {
-            let share = found.worst.map_or(0.0, |worst| worst / proven);
+            let worst = found.worst_known();
+            let share = worst.map_or(0.0, |worst| worst / proven);
             let open = figures::ratio(Some((1.0 - share).max(0.0)));
-            let interval = format!("[{}, {}]", value(found.worst), value(Some(*proven)));
+            let interval = format!("[{}, {}]", value(worst), value(Some(*proven)));
             terminal::sentence(&format!("[worst found, proven] = {interval}: {open} of the bound is open"));
         }
         Some(Err(why)) => terminal::sentence(&format!("no bound: {why}")),
@@ -85,6 +91,13 @@ fn target(arguments: &Attack, scenario: &Scenario) -> Result<String, Failure> {
 /// Reads a budget: runs, or a time.
 pub(super) fn budget(text: &str) -> Result<(u64, Option<Duration>), Failure> {
     if let Ok(runs) = text.parse::<u64>() {
+        if runs == 0 {
+            let why = "an attack of 0 runs finds nothing".to_owned();
+            return Err(Failure::usage(
+                why,
+                "give a number of runs, such as `200`, or a time, such as `20s`",
+            ));
+        }
         return Ok((runs, None));
     }
     let time = runs::time(text)?;
@@ -101,7 +114,7 @@ pub(super) fn write(
 ) -> Result<PathBuf, Failure> {
     let failed = |path: &Path, why: &std::io::Error| {
         Failure::usage(
-            format!("cannot write `{}`: {why}", path.display()),
+            format!("cannot write `{}`: {}", path.display(), lockgate::io_error::of_writing(why)),
             "name another directory".to_owned(),
         )
     };

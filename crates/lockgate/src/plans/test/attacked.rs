@@ -18,7 +18,8 @@ pub struct Attacked {
     pub line: Option<u64>,
     /// Address of the metric.
     pub that: String,
-    /// Worst value found, in the base unit of the metric; `None` if nothing was observed.
+    /// Worst value known, of the search or of the scenario's own traffic, in the base unit of the metric;
+    /// `None` if nothing was observed.
     pub worst: Option<f64>,
     /// Proven bound of it, if there is one.
     pub proven: Option<f64>,
@@ -40,7 +41,7 @@ impl Attacked {
     /// Creates the result of an attack.
     pub fn new(expected: &Expected, found: &Attack, seconds: f64) -> Self {
         Self {
-            worst: found.worst,
+            worst: found.worst_known(),
             proven: found.proven.as_ref().and_then(|proven| proven.as_ref().ok().copied()),
             is_broken: found.worst.is_some_and(|worst| !expected.holds(worst)),
             runs: found.runs.iter().sum(),
