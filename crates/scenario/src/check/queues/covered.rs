@@ -38,12 +38,17 @@ impl Checker<'_> {
                 if bound().nth(1).is_none() || space.has(&region) {
                     continue;
                 }
+                // The version is that of an address.
+                let is_key = |field: &Field| *field != Field::Version;
                 let needless = |field: &Field| {
                     let free = Region::all();
                     space.has(&region.clone().with(*field, free.field(*field).clone()))
                 };
-                let against: Vec<String> =
-                    bound().filter(needless).map(|field| format!("`{}`", field.key())).collect();
+                let against: Vec<String> = bound()
+                    .filter(is_key)
+                    .filter(needless)
+                    .map(|field| format!("`{}`", field.key()))
+                    .collect();
                 let which =
                     if against.is_empty() { String::new() } else { format!(": {}", against.join(", ")) };
                 let message = format!("no packet meets this rule of `{}`{which}", entry.name);
