@@ -60,7 +60,9 @@ pub(crate) fn test(
         scenarios.into_iter().map(one).collect()
     })?;
     if let (Some(baseline), Some(worse)) = (&read_baseline, worse) {
-        all.iter_mut().for_each(|tested| baseline.judge(tested, worse));
+        for tested in &mut all {
+            baseline.judge(tested, worse);
+        }
     }
     let new = Baseline::of(&all, &numbers).to_text().map_err(error::run)?;
     if let (Some(file), Some(why)) =

@@ -79,7 +79,7 @@ pub enum Term {
     /// Longest packets of fair queueing: `L_max`, or the sum of `L_j`.
     Longest(Exact),
     /// Turns of round robin.
-    Rounds(Rounds),
+    Rounds(Box<Rounds>),
     /// Length of the packet that takes the whole line.
     Last(Exact),
 }

@@ -131,7 +131,7 @@ impl Station<'_> {
             .collect();
         let (theorem, line_speed, mut terms) = (offer.theorem, offer.line_speed, offer.terms);
         let are_in_turn = received.as_ref().is_some_and(|received| received.rate() <= offer.fresh.rate());
-        terms.extend(offer.rounds.filter(|_| are_in_turn).map(Term::Rounds));
+        terms.extend(offer.rounds.filter(|_| are_in_turn).map(Box::new).map(Term::Rounds));
         Leaf { theorem, received, fresh: Some(offer.fresh), line_speed, delays, shaped: Vec::new(), terms }
     }
 

@@ -187,11 +187,11 @@ fn a_pipe_is_read_once_and_none_is_read_unasked() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     for pipe in ["idle.toml", "scenario.toml", "policy.toml"] {
-        assert!(Command::new("mkfifo").arg(at(pipe)).status().is_ok_and(|made| made.success()));
+        assert!(std::process::Command::new("mkfifo").arg(at(pipe)).status().is_ok_and(|made| made.success()));
     }
     fs::File::create(at("long.toml")).and_then(|file| file.set_len(1 << 29)).expect("a file with a hole");
     fs::write(at("good.toml"), GOOD).expect("written");
-    let missing = lockgate(&["run", "missing.toml"], folder.path());
+    let missing = lockgate(folder.path(), &["run", "missing.toml"]);
     let errors = String::from_utf8_lossy(&missing.stderr);
     assert!(errors.contains("here are good.toml;"), "{errors}");
     let policy = "[router]\nmode = \"egress\"\ninterfaces = { wan = \"eth0\" }\n[port.wan]\nrate = \"5mbit\"\n\
@@ -201,7 +201,7 @@ fn a_pipe_is_read_once_and_none_is_read_unasked() {
         for command in ["check", "run"] {
             let (path, text) = (at(pipe), text.to_owned());
             let writer = std::thread::spawn(move || fs::write(path, text));
-            let output = lockgate(&[command, pipe], folder.path());
+            let output = lockgate(folder.path(), &[command, pipe]);
             let errors = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.success(), is_read, "{command}: {errors}");
             assert!(is_read || errors.contains("it is a pipe or a device, not a file"), "{errors}");

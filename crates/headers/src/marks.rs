@@ -14,7 +14,7 @@ struct Cube {
 }
 
 impl Cube {
-    fn words(&self) -> String {
+    fn words(self) -> String {
         match self.mask {
             u32::MAX => format!("{:#x}", self.value),
             mask => format!("{:#x}/{mask:#x}", self.value),
@@ -122,7 +122,7 @@ impl Marks {
     /// Returns values and masks in words, disjoint ones, that have exactly the marks of the classes.
     pub fn exact(&self, classes: &Spans) -> Vec<String> {
         let meant = self.classes.iter().enumerate().filter(|(class, _)| classes.contains(*class as u128));
-        meant.flat_map(|(_, cubes)| cubes).map(Cube::words).collect()
+        meant.flat_map(|(_, cubes)| cubes).map(|cube| cube.words()).collect()
     }
 
     /// Returns conditions in words whose marks together are those of the classes; `None` if there are none.
@@ -134,7 +134,7 @@ impl Marks {
             .collect();
         let all = within.iter().fold(Spans::of([]), |all, cube| all.or(&self.of(cube.value, cube.mask)));
         let known = classes.and(&Spans::up_to(self.classes.len() as u128 - 1));
-        (all == known).then(|| within.into_iter().map(Cube::words).collect())
+        (all == known).then(|| within.into_iter().map(|cube| cube.words()).collect())
     }
 }
 

@@ -247,17 +247,12 @@ fn dualpi2_is_that_of_linux() {
 /// A link is the same for packets of all classes, and so is `netem`; otherwise the other class is named.
 #[test]
 fn netem_of_a_class_is_that_of_all() {
-    let script = |first: &str, second: &str| {
-        let mut text =
-            "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n"
-                .to_owned();
-        for (parent, settings) in [(1, first), (2, second)] {
-            if !settings.is_empty() {
-                text += &format!("tc qdisc add dev eth0 parent 1:{parent} {settings}\n");
-            }
-        }
-        text
+    let bands = "tc qdisc add dev eth0 root handle 1: prio bands 2 priomap 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n";
+    let line = |parent, settings: &str| match settings {
+        "" => String::new(),
+        settings => format!("tc qdisc add dev eth0 parent 1:{parent} {settings}\n"),
     };
+    let script = |first: &str, second: &str| [bands.to_owned(), line(1, first), line(2, second)].concat();
     imported(&script("netem delay 9ms", "netem delay 9ms")).unwrap_or_else(|problems| panic!("{problems}"));
     for (first, second, said) in [
         ("netem delay 9ms", "netem delay 8ms", "line 3, column 34: this `netem` differs from that of line 2"),

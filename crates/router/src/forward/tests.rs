@@ -89,6 +89,6 @@ fn losses_count_at_the_endpoint_where_the_frames_arrived() {
     assert_eq!(lost(), [1, 9]);
     assert_eq!(tallies.each_ref().map(|tally| tally.received()), [2, 1]);
     let losses = *all.lock().expect("no panic");
-    let expected = Losses { too_long: 2, down: 50, at_interfaces: 67, ..losses };
+    let expected = Losses { too_long: 2, interface_down: 50, at_interfaces: 67, ..losses };
     assert_eq!(losses, expected);
 }
