@@ -49,8 +49,8 @@ impl Names {
         told.map(|field| (field, self.condition(region, field, version))).collect()
     }
 
-    /// Returns the values of a box by their field: prefixes of addresses, `value/mask` of marks, names of flows,
-    /// and numbers or ranges of numbers such as `80-90`. Complete, unlike the conditions in words.
+    /// Returns the values of a box by their field: prefixes of addresses, `value/mask` of marks, names of
+    /// flows, and numbers or ranges of numbers such as `80-90`. Complete, unlike the conditions in words.
     pub fn exact(&self, region: &Region) -> Vec<(Field, Vec<String>)> {
         let version = region.field(Field::Version).ends().filter(|(low, high)| low == high);
         let version = version.map_or(6, |(low, _)| low);

@@ -33,7 +33,7 @@ pub const LEAST_ODDS: f64 = 20.0;
 const MOST_MISFIT: f64 = 1.2;
 
 /// Mean misfit of the features of one flow of a round above which a queue is none of the candidates. In most
-/// rounds many queues look alike, so that the mean over all hides the one round in which the queue is another.
+/// rounds many queues look alike, so that the mean over all hides the one round in which it is another.
 const MOST_OF_FLOW: f64 = 2.2;
 
 /// The same beside others, whose rate and frames are fitted too: the features of a flow share their errors.
@@ -350,9 +350,9 @@ impl<'a> Judge<'a> {
         fits
     }
 
-    /// Fits the best of `fits` again, beside others: rate and others by simulated moments, and the rest with
-    /// them; others' frames have one of these `lengths`. Weighs what is left, and those of `all` that the best
-    /// is if its law does not act, by fresh draws. Returns the moments of the best.
+    /// Fits the best of `fits` again, beside others: rate and others by simulated moments, and the rest
+    /// with them; others' frames have one of these `lengths`. Weighs what is left, and those of `all` that
+    /// the best is if its law does not act, by fresh draws. Returns the moments of the best.
     pub fn settle(
         &mut self,
         observed: &Observation,

@@ -108,8 +108,8 @@ impl Side {
         region.with(Field::Flow, Spans::of(numbers.map(|number| (number, number))))
     }
 
-    /// Returns the lines that only one of two sides has of those that are not compared, in words, and the number
-    /// of those that both have.
+    /// Returns the lines that only one of two sides has of those that are not compared, in words, and the
+    /// number of those that both have.
     pub(super) fn not_compared(&self, new: &Self) -> (Vec<String>, usize) {
         let (mut only_old, mut only_new) = (Vec::new(), new.left_out.clone());
         for line in &self.left_out {
