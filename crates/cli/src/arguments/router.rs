@@ -17,9 +17,10 @@ A policy has the queues of a scenario, and says where they stand:
   [router]
   mode = \"both\"                     # or \"egress\", \"ingress\", \"bridge\"
   interfaces = { wan = \"eth0\" }     # bridge: { lan = \"eth1\", wan = \"eth2\" }
-  [port.wan]                          # bridge: [port.\"lan->wan\"], [port.\"wan->lan\"]; both: also [port.\"wan:in\"]
+  [port.wan]                          # both: also [port.\"wan:in\"]
   rate = \"9.5mbit\"
   queue.cake = { kind = \"cake\" }
+A bridge has the ports \"lan->wan\" and \"wan->lan\".
 
 It needs CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF, and Linux 6.6 that permits user namespaces (else also CAP_SYS_ADMIN). \
 Ctrl-C or SIGTERM sends what waits, in order, and gives the interfaces back; so does the end of the process, however it \
