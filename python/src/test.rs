@@ -16,8 +16,8 @@ use crate::seeds::Seeds;
 /// A scenario to be tested: its name, and the scenario or the reason why it cannot be read.
 type Named = (String, Option<Py<Scenario>>, String);
 
-/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test, and
-/// `worse` the share, such as `5%`, by which a value may be worse than in it.
+/// Runs scenarios with every seed and judges their expectations. `baseline` is the file of an earlier test,
+/// and `worse` the share, such as `5%`, by which a value may be worse than in it.
 /// Returns a JSON document: the results as of `lockgate test --json`, a line each, the `JUnit` document, the
 /// text of a new baseline, and with a baseline the table of the differences.
 #[pyfunction]

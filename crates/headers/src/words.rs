@@ -183,7 +183,7 @@ fn every_protocol() -> Spans {
     Spans::up_to(u128::from(PROTOCOL_OTHER) - 1)
 }
 
-/// Lists protocols, or those of IP packets that are missing. `is_ip`: the version says already that it is one.
+/// Lists protocols, or those of IP packets that are missing. `is_ip`: the version says already that it is IP.
 fn protocols(spans: &Spans, is_ip: bool) -> String {
     let others = every_protocol().without(spans);
     match (spans.contains(PROTOCOL_OTHER.into()), others.is_empty()) {
