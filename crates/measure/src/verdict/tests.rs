@@ -233,7 +233,7 @@ fn every_metric_has_words() {
 }
 
 #[test]
-fn settings_have_words_and_their_port_only_beside_the_like() {
+fn settings_have_words_and_their_port_where_it_tells_something() {
     let of = |paths: &[&str]| settings(paths.iter().copied()).join(", ");
     assert_eq!(
         of(&[
@@ -244,10 +244,10 @@ fn settings_have_words_and_their_port_only_beside_the_like() {
             "flow.\"a.b\".count",
             "warmup",
         ]),
-        "queue, cake bandwidth, ring, line rate up, a.b count, warmup"
+        "queue at isp:modem, cake bandwidth, ring, line rate up, a.b count, warmup"
     );
     let both = ["port.a:b.queue.q.flow_limit", "port.b->a.queue.q.flow_limit", "port.a:b.root"];
-    assert_eq!(of(&both), "q flow limit at a:b, q flow limit at b:a, queue");
+    assert_eq!(of(&both), "q flow limit at a:b, q flow limit at b:a, queue at a:b");
     assert_eq!(of(&["port.a:b", "not a path", "", "\""]), "port.a:b, not a path, , \"");
 }
 
