@@ -5,8 +5,8 @@
 //! peak memory <= limit + own, processor time before a refusal <= 10 s, Ctrl-C ends what goes on
 //! ```
 //!
-//! Files are random. `LOCKGATE_DEMANDS=500` tries that many instead of a few, and `LOCKGATE` names a build of
-//! the command at full speed, which is held to the time.
+//! Files are random. `LOCKGATE_DEMANDS=500` tries that many instead of a few, `250..500` the second half of
+//! them, and `LOCKGATE` names a build of the command at full speed, which is held to the time.
 #![cfg(target_os = "linux")]
 
 use std::fmt::Write as _;
@@ -204,12 +204,16 @@ fn taken(child: &Child) -> Option<(u64, f64)> {
 
 #[test]
 fn small_files_that_ask_for_much_stay_within_their_memory() {
-    let files = std::env::var("LOCKGATE_DEMANDS").ok().and_then(|count| count.parse().ok()).unwrap_or(FILES);
+    let files = std::env::var("LOCKGATE_DEMANDS").map_or(0..FILES, |wanted| {
+        let (first, end) = wanted.split_once("..").unwrap_or(("0", &wanted));
+        let number = |text: &str| text.parse().expect("LOCKGATE_DEMANDS is a count, or FIRST..END");
+        number(first)..number(end)
+    });
     let program = std::env::var_os("LOCKGATE");
     let longest_refusal = LONGEST_REFUSAL_S[usize::from(program.is_none() && cfg!(debug_assertions))];
     let program = program.unwrap_or_else(|| env!("CARGO_BIN_EXE_lockgate").into());
     let (mut refused, mut ran, mut interrupted, mut most) = (0, 0, 0, (0_u64, 0.0_f64, Duration::ZERO));
-    for seed in 0..files {
+    for seed in files.clone() {
         let folder = tempfile::tempdir().expect("a folder");
         let words = demand(&mut Random(seed), folder.path());
         let log = fs::File::create(folder.path().join("log")).expect("a file");
@@ -257,7 +261,7 @@ fn small_files_that_ask_for_much_stay_within_their_memory() {
         most = (most.0.max(peak), most.1.max(reading), most.2.max(wait));
     }
     println!(
-        "{files} files: {refused} refused, {ran} run, {interrupted} of these interrupted; at most {} MiB, {} s of \
+        "files {files:?}: {refused} refused, {ran} run, {interrupted} of these interrupted; at most {} MiB, {} s of \
          processor before a refusal, {:?} after Ctrl-C",
         most.0, most.1, most.2
     );
