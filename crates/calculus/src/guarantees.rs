@@ -167,15 +167,7 @@ impl Station<'_> {
         let delays = members.iter().map(|_| Ok(delay.clone())).collect();
         let theorem = Theorem::ServiceCurve;
         let received = Some(received);
-        Ok(Leaf {
-            theorem,
-            received,
-            fresh: None,
-            line_speed: false,
-            delays,
-            shaped: Vec::new(),
-            terms: Vec::new(),
-        })
+        Ok(Leaf::of(theorem, received, delays))
     }
 }
 

@@ -38,6 +38,25 @@ pub(crate) struct Leaf {
     pub(crate) terms: Vec<Term>,
 }
 
+impl Leaf {
+    /// Returns a queue whose members have these delays by a theorem without a service curve.
+    pub(crate) fn of(
+        theorem: Theorem,
+        received: Option<Arrival>,
+        delays: Vec<Result<Exact, String>>,
+    ) -> Self {
+        Self {
+            theorem,
+            received,
+            fresh: None,
+            line_speed: false,
+            delays,
+            shaped: Vec::new(),
+            terms: Vec::new(),
+        }
+    }
+}
+
 /// Service that a server leaves a flow.
 pub(crate) enum Left {
     /// A service of its own, in frame bits, with the longest packet and the shortest's gain at line speed.
@@ -63,15 +82,8 @@ impl Station<'_> {
 
     fn bounded(&self, node: usize) -> Leaf {
         let members = self.below(node);
-        let failed = |why: String| Leaf {
-            theorem: Theorem::Fifo,
-            received: None,
-            fresh: None,
-            line_speed: false,
-            delays: members.iter().map(|_| Err(why.clone())).collect(),
-            shaped: Vec::new(),
-            terms: Vec::new(),
-        };
+        let failed =
+            |why: String| Leaf::of(Theorem::Fifo, None, members.iter().map(|_| Err(why.clone())).collect());
         let mut path = vec![node];
         let nodes = &self.network.servers[self.server].nodes;
         while let Some(parent) = path.last().and_then(|node| nodes[*node].parent) {
@@ -174,15 +186,7 @@ impl Station<'_> {
         };
         let delays = members.iter().map(|_| delay.clone()).collect();
         let theorem = Theorem::BusyPeriod;
-        Leaf {
-            theorem,
-            received,
-            fresh: None,
-            line_speed: false,
-            delays,
-            shaped: Vec::new(),
-            terms: Vec::new(),
-        }
+        Leaf::of(theorem, received, delays)
     }
 
     fn shaped(&self, buckets: &[Bucket], members: &[&Visitor<'_>]) -> Leaf {
@@ -209,15 +213,7 @@ impl Station<'_> {
         };
         let delays = members.iter().map(delay).collect();
         let theorem = Theorem::Shaper;
-        Leaf {
-            theorem,
-            received,
-            fresh: None,
-            line_speed: false,
-            delays,
-            shaped: Vec::new(),
-            terms: Vec::new(),
-        }
+        Leaf::of(theorem, received, delays)
     }
 
     /// Bounds earliest deadline first at the root: all packets meet their deadlines, moved by `x`.
@@ -250,15 +246,7 @@ impl Station<'_> {
         let received = self.arrivals(members);
         let delays = members.iter().map(|_| Ok(delay.clone())).collect();
         let theorem = Theorem::Deadlines;
-        Ok(Leaf {
-            theorem,
-            received,
-            fresh: None,
-            line_speed: false,
-            delays,
-            shaped: Vec::new(),
-            terms: Vec::new(),
-        })
+        Ok(Leaf::of(theorem, received, delays))
     }
 
     pub(crate) fn queue_bound(&self, node: usize, leaf: &Leaf, members: &[&Visitor<'_>]) -> QueueBound {
