@@ -16,7 +16,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Files that are tried by default.
-const FILES: u64 = 16;
+const FILES: u64 = 32;
 
 /// Limit that is given, and memory that the program takes beside it: itself and its allocator.
 const LIMIT_MIB: u64 = 512;
