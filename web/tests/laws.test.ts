@@ -6,6 +6,7 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Report } from "../src/report";
 import { builtPage, executable, FLAGS } from "./browser";
+import { drawFigures } from "./layout";
 import { fill, sampleReport, singleReport } from "./sample";
 
 const folder = mkdtempSync(join(tmpdir(), "lockgate-laws-"));
@@ -58,7 +59,7 @@ describe.skipIf(executable === undefined)("laws of the page", () => {
 
   it.each(["light", "dark"] as const)("every text of a picture can be read: %s", async (theme) => {
     const page = await open(sampleReport(), 1300, theme);
-    for (const figure of await page.locator("main figure").all()) await figure.scrollIntoViewIfNeeded();
+    await drawFigures(page);
     expect(await faint(page)).toEqual([]);
     await page.close();
   });

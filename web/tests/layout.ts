@@ -7,8 +7,11 @@ export const WIDTHS: readonly number[] =
     ? Array.from({ length: 19 }, (_, at) => Math.round(320 + (1600 * at) / 18))
     : [320, 764, 1031, 1476];
 
-/** Returns what breaks the laws: pairs of texts over each other, texts that are cut off, and how much too wide the page is. */
-export const layoutFaults = (page: Page): Promise<string[]> =>
+/** Time that a page has to follow a width, in ms: figures are drawn again in the browser's own time. */
+const SETTLES_MS = 10_000;
+
+/** Returns what breaks the laws at this moment. */
+const faultsNow = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
     const texts: { of: Element; text: string; box: DOMRect }[] = [];
     const found: string[] = [];
@@ -63,7 +66,35 @@ export const layoutFaults = (page: Page): Promise<string[]> =>
     return [...new Set(found)];
   });
 
-/** Sets the width of a page, and waits until its figures have followed. */
+/** Returns what breaks the laws once the page stands: pairs of texts over each other, texts cut off, a page too wide. */
+export async function layoutFaults(page: Page): Promise<string[]> {
+  const end = Date.now() + SETTLES_MS;
+  let found = await faultsNow(page);
+  while (found.length > 0 && Date.now() < end) {
+    await page.waitForTimeout(100);
+    found = await faultsNow(page);
+  }
+  return found;
+}
+
+/** Brings every figure of a page near the screen in turn, until it is drawn; none has to stand still meanwhile. */
+export const drawFigures = (page: Page): Promise<void> =>
+  page.evaluate(async (settles) => {
+    /** Whether nothing is left to draw: a figure may also be hidden, or replaced, while the page follows a width. */
+    const isDone = (figure: Element): boolean =>
+      !figure.checkVisibility() ||
+      !figure.matches("[data-figure]") ||
+      figure.querySelector(".picture :is(svg, .nothing)") !== null;
+    for (const figure of document.querySelectorAll("main figure")) {
+      const end = performance.now() + settles;
+      do {
+        figure.scrollIntoView({ block: "center" });
+        await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+      } while (!isDone(figure) && performance.now() < end);
+    }
+  }, SETTLES_MS);
+
+/** Sets the width of a page, and waits two frames. */
 export async function resize(page: Page, width: number): Promise<void> {
   await page.setViewportSize({ width, height: 900 });
   await page.evaluate(

@@ -74,7 +74,7 @@ describe.skipIf(executable === undefined)("the page", () => {
   /** Brings a figure near the screen, which draws it. */
   const scrollTo = async (page: Page, id: string): Promise<void> => {
     const figure = page.locator(`#figure-${id}`);
-    await figure.scrollIntoViewIfNeeded();
+    await figure.evaluate((one) => one.scrollIntoView({ block: "center" }));
     await figure.locator(".picture svg, .picture .nothing").first().waitFor();
   };
 

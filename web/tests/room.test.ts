@@ -43,7 +43,7 @@ describe.skipIf(executable === undefined)("a figure", () => {
     const before = await heights();
     for (const [id] of before) {
       const figure = page.locator(`[id="${id}"]`);
-      await figure.scrollIntoViewIfNeeded();
+      await figure.evaluate((one) => one.scrollIntoView({ block: "center" }));
       await figure.locator(".picture svg, .picture .nothing").first().waitFor();
     }
     expect(await page.locator(undrawn).count()).toBe(0);

@@ -89,7 +89,7 @@ describe.skipIf(executable === undefined)("the picture of the network", () => {
       const page = await browser.newPage({ viewport: { width, height: 900 } });
       await page.goto(`file://${path}`);
       const figure = page.locator("#figure-topology");
-      await figure.scrollIntoViewIfNeeded();
+      await figure.evaluate((one) => one.scrollIntoView({ block: "center" }));
       await figure.locator(".picture svg").waitFor();
       const texts = await figure.locator(".picture svg text").evaluateAll((all) =>
         all.map((text) => {

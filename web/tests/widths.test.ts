@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Sample } from "../src/generated/lockgate";
 import type { Report } from "../src/report";
 import { builtPage, executable, lockgate } from "./browser";
-import { layoutFaults, resize, WIDTHS } from "./layout";
+import { drawFigures, layoutFaults, resize, WIDTHS } from "./layout";
 import { sample, status } from "./live-sample";
 import { LivePages, Player } from "./player";
 import { compareReport, fill, sampleReport, singleReport } from "./sample";
@@ -22,7 +22,7 @@ async function hold(page: Page): Promise<void> {
   const found: string[] = [];
   for (const width of WIDTHS) {
     await resize(page, width);
-    for (const figure of await page.locator("main figure").all()) await figure.scrollIntoViewIfNeeded();
+    await drawFigures(page);
     found.push(...(await layoutFaults(page)).map((fault) => `${width}: ${fault}`));
   }
   expect(found).toEqual([]);
