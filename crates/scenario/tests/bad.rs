@@ -4,6 +4,7 @@ mod support;
 
 use std::fmt::Write as _;
 
+use lockgate_scenario::Problem;
 use support::{BASE, outcome, problems, rendered};
 
 /// Line, column, a part of the message, a part of the help.
@@ -481,6 +482,24 @@ fn expectations_that_cannot_be_held() {
         "[[expect]]\nthat = \"flow.f.ow.p99\"\nbelow = \"1ms\"\n",
         &[(14, 8, "no metric `flow.f.ow.p99`", "`owd`")],
     );
+}
+
+/// An address that no mending elsewhere can make right is a problem beside others; one that may be is none.
+#[test]
+fn wrong_addresses_are_problems_beside_others() {
+    let wrong = |that: &str| {
+        let text = format!("[flow.g]\nform = \"a\"\n[[expect]]\nthat = \"{that}\"\nbelow = \"1ms\"\n");
+        let problems = problems(&format!("{BASE}{text}"));
+        let of_expect = |problem: &&Problem| problem.position().is_some_and(|(line, _)| line >= 15);
+        problems.iter().filter(of_expect).map(|problem| problem.message().to_owned()).collect::<Vec<_>>()
+    };
+    for that in ["flow.ff.owd.p99", "flow.f.owdd.p99", "flow.g.owd.p99 - flow.h.owd.p99", "flow.f/1.ow.p99"] {
+        assert_eq!(wrong(that), [format!("there is no metric `{that}`")]);
+    }
+    for that in ["flow.g.owd.p99", "flow.g/return.owd.p99", "flow.*.owd.p99", "port.a:b.queue.q.sojourn.p95"]
+    {
+        assert_eq!(wrong(that), <[String; 0]>::default(), "{that}");
+    }
 }
 
 /// A number in quotes is the number, wherever a bound is one.

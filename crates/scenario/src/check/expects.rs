@@ -4,13 +4,13 @@ use core::str::FromStr;
 
 use lockgate_engine::units::{Bytes, Duration, Packets, Rate};
 use lockgate_measure::bufferbloat::Grade;
-use lockgate_measure::metric::{Address, Quantity, check_path};
+use lockgate_measure::metric::{Address, Quantity, Subject, check_path, is_pattern};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Checker;
 use super::flows::{Flows, Group};
 use super::ports::Ports;
+use super::{Checker, section_of};
 use crate::diagnostic::{Problem, Span, one_line};
 use crate::expect::{Bound, Expected, Names, Unit};
 use crate::file::{ExpectTable, Raw};
@@ -51,12 +51,17 @@ impl Checker<'_> {
         let flows: Vec<String> = flows.groups.iter().flat_map(Group::all_names).collect();
         let ports: Vec<(String, Vec<String>)> =
             ports.models.iter().map(|port| (port.name.clone(), port.queues.clone())).collect();
-        // With problems elsewhere in the file, an unknown address may be right: not checked.
-        let names = self.problems.is_empty().then_some(Names { flows: &flows, ports: &ports });
+        let written = section_of(root, "flow").and_then(|section| section.get_ref().as_table());
+        let known = Known {
+            names: Names { flows: &flows, ports: &ports },
+            written: written.into_iter().flatten().map(|(name, _)| name.get_ref().as_ref()).collect(),
+            is_whole: self.problems.is_empty(),
+            has_adversary: root.contains_key("adversary"),
+        };
         let mut expects = Vec::new();
         for (index, (table, header)) in tables.into_iter().enumerate() {
             let location = TableLocation { what: "this `expect`", table, header: &header };
-            let expect = self.expect(location, names.as_ref());
+            let expect = self.expect(location, &known);
             self.check_parts(location, expect.as_ref(), times);
             let line = self.expect_lines.get(index).copied();
             expects.extend(expect.map(|expect| Expected { line, ..expect }));
@@ -80,14 +85,16 @@ impl Checker<'_> {
         }
     }
 
-    /// Reads one expectation. Without `names`, its address is accepted as written.
-    fn expect(&mut self, location: TableLocation<'_, '_>, names: Option<&Names<'_>>) -> Option<Expected> {
+    /// Reads one expectation.
+    fn expect(&mut self, location: TableLocation<'_, '_>, known: &Known<'_>) -> Option<Expected> {
         let noted = self.problems.len();
         let table: ExpectTable = self.whole(location)?;
-        let unit = match names.map(|names| check_path(&table.that, names)) {
-            None => None,
-            Some(Ok(unit)) => Some(unit),
-            Some(Err(why)) => {
+        let unit = match check_path(&table.that, &known.names) {
+            Ok(unit) => Some(unit),
+            Err(_) if known.may_be_right(&table.that) => {
+                Quantity::parse(&table.that).ok().map(|quantity| quantity.unit())
+            }
+            Err(why) => {
                 let problem = Problem::new(
                     location.value("that"),
                     format!("there is no metric `{}`", shorten(&table.that)),
@@ -237,6 +244,37 @@ impl Checker<'_> {
             None => in_any_unit(raw),
         };
         read.map_err(|(wrong, allowed)| self.note(Problem::new(span, wrong).help(allowed))).ok()
+    }
+}
+
+/// Objects that an expectation may address.
+struct Known<'a> {
+    names: Names<'a>,
+    /// Flows as the file names them, also those that could not be read.
+    written: Vec<&'a str>,
+    /// True if the rest of the file has no problem: there are no other objects.
+    is_whole: bool,
+    has_adversary: bool,
+}
+
+impl Known<'_> {
+    /// Returns true if an address that was not found may be right once the other problems of the file are
+    /// mended.
+    fn may_be_right(&self, that: &str) -> bool {
+        let Ok(quantity) = Quantity::parse(that) else { return false };
+        let is_open = |subject: &Subject| match subject {
+            Subject::Flow(name) | Subject::Group(name) | Subject::Bin(name, _) => {
+                let root = name.split('/').next().unwrap_or_default();
+                let is_written = |flow: &str| flow.split('/').next() == Some(root);
+                // Patterns, flows of an adversary and of a controller's probes are known only as a whole.
+                is_pattern(name)
+                    || self.has_adversary
+                    || root.starts_with("probe-")
+                    || self.written.iter().any(|flow| is_written(flow))
+            }
+            Subject::Run | Subject::Port(_) | Subject::Queue(..) => true,
+        };
+        !self.is_whole && quantity.addresses().all(|address| is_open(&address.subject))
     }
 }
 
