@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lockgate_engine::class;
 use lockgate_engine::classify::{Classifier, Rule};
 use lockgate_engine::discipline::{Child, Discipline, Invalid};
-use lockgate_engine::disciplines::{self, Kind, Visitor};
+use lockgate_engine::disciplines::{self, Kind, Visitor, htb};
 use lockgate_engine::node::Node;
 use lockgate_engine::overhead::LinkHeader;
 use lockgate_engine::pacing::Pace;
@@ -263,6 +263,17 @@ impl Queue {
     /// Returns the rate that its parameters let it send at most, whatever its children have.
     pub(crate) fn own_pace(&self) -> Pace {
         disciplines::visit(self.kind, PaceOf(&self.config)).unwrap_or_default()
+    }
+
+    /// Adds what a class of this `htb` derives from its rate to its share, unless the share states it.
+    pub fn derive_share(&self, share: &mut toml::Table) {
+        let Some(rate) = share.get("rate").cloned() else { return };
+        let config: htb::Config = typed(&self.config).unwrap_or_default();
+        if let Some(bits) = rate.as_str().and_then(|rate| rate.parse().ok()) {
+            let quantum = config.quantum(bits);
+            share.entry("quantum").or_insert_with(|| toml::Value::String(format!("{}B", quantum.0)));
+        }
+        share.entry("ceil").or_insert(rate);
     }
 
     /// Returns the limit on its backlog: its parameter `limit` or the default; `None` if its kind has no

@@ -42,10 +42,10 @@ use scheduler::{Scheduler, Selection};
 
 /// Number of priorities; 0 is served first.
 const PRIORITIES: usize = 8;
-/// Smallest quantum: `tc` uses it if a rate and `r2q` give less.
-const LEAST_QUANTUM: u64 = 1_000;
-/// Largest quantum that is computed from a rate and `r2q`.
-const LARGEST_QUANTUM: u64 = 200_000;
+/// Smallest quantum in bytes: `tc` uses it if a rate and `r2q` give less.
+pub const LEAST_QUANTUM: u64 = 1_000;
+/// Largest quantum in bytes that is computed from a rate and `r2q`.
+pub const LARGEST_QUANTUM: u64 = 200_000;
 /// Largest `mpu` and `overhead`, as in `tc`.
 const LARGEST_EXTRA: u64 = 65_535;
 
@@ -62,6 +62,13 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self { r2q: 10 }
+    }
+}
+
+impl Config {
+    /// Returns the quantum of a class with this rate that states none.
+    pub fn quantum(&self, rate: Rate) -> Bytes {
+        Bytes((rate.as_bits() / 8 / u64::from(self.r2q.max(1))).clamp(LEAST_QUANTUM, LARGEST_QUANTUM))
     }
 }
 
@@ -121,7 +128,7 @@ struct Tuning {
 }
 
 impl Tuning {
-    fn new(share: &Share, r2q: u32) -> Result<Self, Invalid> {
+    fn new(share: &Share, config: &Config) -> Result<Self, Invalid> {
         let &Share { rate, burst, cburst, prio, mpu, overhead: Overhead(overhead), framing, .. } = share;
         if rate.is_zero() {
             return Err(Invalid::new("rate", "of zero guarantees nothing: give it a rate such as `1mbit`"));
@@ -144,8 +151,7 @@ impl Tuning {
         if priority >= PRIORITIES {
             return Err(Invalid::new("prio", "must be between 0, which borrows first, and 7"));
         }
-        let made = || Bytes((rate.as_bits() / 8 / u64::from(r2q)).clamp(LEAST_QUANTUM, LARGEST_QUANTUM));
-        let quantum = share.quantum.unwrap_or_else(made);
+        let quantum = share.quantum.unwrap_or_else(|| config.quantum(rate));
         if quantum.0 < LEAST_QUANTUM {
             return Err(Invalid::new("quantum", format!("must hold a packet: at least `{LEAST_QUANTUM}B`")));
         }
@@ -159,7 +165,7 @@ impl Tuning {
         if config.r2q == 0 {
             return Err(Invalid::new("r2q", "must be at least 1; the default is 10"));
         }
-        let tuned = |(class, share)| Self::new(share, config.r2q).map_err(|why| why.on_child(class));
+        let tuned = |(class, share)| Self::new(share, config).map_err(|why| why.on_child(class));
         shares.iter().enumerate().map(tuned).collect()
     }
 }

@@ -5,9 +5,6 @@ use lockgate_scenario::reference::{Parameter, cached};
 use lockgate_scenario::{Queue, vary};
 use toml::{Table, Value};
 
-/// Least and largest quantum that `htb` derives from a rate, in bytes.
-const QUANTA: [u64; 2] = [1000, 200_000];
-
 /// Longest time by which the kernel rounds what it keeps of a burst: two ticks of the microseconds of `tc`.
 const ROUNDING_NS: u128 = 2000;
 
@@ -23,16 +20,8 @@ pub(super) fn filled_share(queue: &Queue, owner: Option<&Queue>) -> Table {
     let Some(owner) = owner else { return queue.share.clone() };
     let parameters = cached(owner.kind).map_or(&[][..], |reference| &reference.shares);
     let mut share = filled(&queue.share, parameters);
-    let rate = share.get("rate").cloned();
-    if let Some(rate) = rate.filter(|_| owner.kind == "htb") {
-        let r2q = filled_config(owner).get("r2q").and_then(Value::as_integer);
-        let r2q = r2q.and_then(|r2q| u64::try_from(r2q).ok()).filter(|r2q| *r2q > 0);
-        let bits = rate.as_str().and_then(|rate| rate.parse::<Rate>().ok()).map(Rate::as_bits);
-        if let (Some(bits), Some(r2q)) = (bits, r2q) {
-            let quantum = (bits / 8 / r2q).clamp(QUANTA[0], QUANTA[1]);
-            share.entry("quantum").or_insert(Value::String(format!("{quantum}B")));
-        }
-        share.entry("ceil").or_insert(rate);
+    if owner.kind == "htb" {
+        owner.derive_share(&mut share);
     }
     share
 }

@@ -124,7 +124,13 @@ fn settle_controller(given: &mut toml::Table) -> (&'static [&'static str], Optio
 pub(super) fn of_class(queue: &Queue, kind: Kind, owner: Option<&Queue>, is_framed: bool) -> Words {
     let mut given = queue.share.clone();
     if kind == Kind::Htb {
-        add_derived(&mut given, queue.is_class(), owner.map_or(R2Q, r2q));
+        let is_stated = given.contains_key("quantum");
+        if let Some(owner) = owner {
+            owner.derive_share(&mut given);
+        }
+        if queue.is_class() && !is_stated {
+            given.remove("quantum");
+        }
     }
     if kind == Kind::Cbq {
         // `tc` asks for it.
@@ -160,29 +166,6 @@ const MEAN_PACKET: &str = "1000B";
 
 /// Default `allot` of a class of `cbq`, in bytes.
 const ALLOT: u64 = 1514;
-
-/// Default `r2q` of `htb`.
-const R2Q: u64 = 10;
-
-/// Least and largest quantum that the kernel derives from a rate, in bytes.
-const QUANTA: [u64; 2] = [1000, 200_000];
-
-/// Returns the `r2q` of an `htb`.
-fn r2q(queue: &Queue) -> u64 {
-    let given = queue.config.get("r2q").and_then(toml::Value::as_integer);
-    given.and_then(|given| u64::try_from(given).ok()).filter(|given| *given > 0).unwrap_or(R2Q)
-}
-
-/// Adds what the kernel derives from the rate of a class of `htb`.
-fn add_derived(given: &mut toml::Table, is_class: bool, r2q: u64) {
-    let Some(text) = given.get("rate").and_then(toml::Value::as_str).map(str::to_owned) else { return };
-    let Ok(rate) = text.parse::<Rate>() else { return };
-    given.entry("ceil").or_insert(toml::Value::String(text));
-    if !is_class {
-        let quantum = (rate.as_bits() / 8 / r2q).clamp(QUANTA[0], QUANTA[1]);
-        given.entry("quantum").or_insert(toml::Value::String(format!("{quantum}B")));
-    }
-}
 
 /// Returns the words of all parameters.
 fn written(

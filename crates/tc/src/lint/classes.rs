@@ -1,5 +1,6 @@
 //! Rules on classes: rates, defaults, quanta, priorities.
 
+use lockgate_engine::disciplines::htb;
 use lockgate_engine::units::{Bytes, Rate};
 
 use super::{Device, Findings, Machine};
@@ -13,9 +14,6 @@ use crate::value::{Curve, Value};
 
 /// Longest time of the line that one turn of a class may take before it is reported, in milliseconds.
 const LONGEST_TURN: u64 = 100;
-
-/// Smallest and largest quantum that `htb` computes.
-const QUANTA: (u64, u64) = (1000, 200_000);
 
 pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findings) {
     for class in &device.classes {
@@ -112,7 +110,7 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
     let owner = device.qdiscs.iter().find(|qdisc| qdisc.handle.as_deref() == Some(&id.owner()));
     let r2q = match owner.and_then(|owner| value_of(&owner.settings, "r2q")) {
         Some(Value::Number(r2q)) if *r2q > 0 => *r2q,
-        _ => 10,
+        _ => u64::from(htb::Config::default().r2q),
     };
     let position = at(&class.settings, "quantum", class.id.at);
     let computed = rate.as_bits() / 8 / r2q;
@@ -149,7 +147,7 @@ fn quantum(device: &Device<'_>, class: &Class, rate: Rate, machine: &Machine, fi
         }
         return;
     }
-    let (least, most) = QUANTA;
+    let (least, most) = (htb::LEAST_QUANTUM, htb::LARGEST_QUANTUM);
     if computed < least {
         let message = format!(
             "`{id}` gets a quantum of {least} bytes: its rate over `r2q {r2q}` is {computed}, too small"

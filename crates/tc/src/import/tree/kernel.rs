@@ -1,5 +1,6 @@
 //! Values that a kernel changes, and the table of sizes at the root.
 
+use lockgate_engine::disciplines::htb::LEAST_QUANTUM;
 use lockgate_engine::units::{Bytes, Duration};
 use lockgate_scenario::reference::Parameter;
 
@@ -12,9 +13,6 @@ use crate::value::Value;
 
 /// Highest number of a priority in `htb`.
 const HIGHEST_PRIORITY: u64 = 7;
-
-/// Smallest quantum of `htb`.
-const LEAST_QUANTUM: u64 = 1000;
 
 impl Builder<'_> {
     /// Adds what the table of sizes at the root says of the line to the parameters of a shaper.
