@@ -84,6 +84,11 @@ pub fn plain(value: f64) -> String {
     three_digits(value)
 }
 
+/// Returns text for XML and HTML, in which nothing begins an element or ends an attribute.
+pub fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
 /// Removes the zeros at the end of the decimals of a formatted value: `50.0 ms` becomes `50 ms`.
 pub fn without_zeros(text: &str) -> String {
     let (number, unit) = text.split_once(' ').map_or((text, ""), |(number, unit)| (number, unit));

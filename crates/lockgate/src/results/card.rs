@@ -256,18 +256,7 @@ fn cut(text: &str, letters: usize) -> String {
 
 /// Escapes text for XML; characters that a document may not have are left out.
 fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            letter if letter.is_control() => escaped.push(' '),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
+    figures::escaped(&text.replace(char::is_control, " "))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use core::fmt::Write;
 
 use super::ReportData;
+use crate::figures;
 use crate::verdict::{JudgedRow, Outcome, PhaseTable, RunVerdict};
 
 /// Largest number of nodes of a network that the script draws beside the verdict.
@@ -140,14 +141,5 @@ fn phases(html: &mut String, table: &PhaseTable) {
 
 /// Appends text, in which nothing is an element.
 fn text(html: &mut String, text: &str) {
-    for character in text.chars() {
-        match character {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
-        }
-    }
+    html.push_str(&figures::escaped(text));
 }

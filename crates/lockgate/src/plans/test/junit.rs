@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use lockgate_measure::figures;
 use lockgate_scenario::diagnostic::one_line;
 
 use super::{Case, Judgement, LeftOut, Tested, Tests};
@@ -65,5 +66,5 @@ fn skipped(text: &mut String, left_out: &LeftOut) {
 
 /// Escapes text for XML. Control characters, which XML does not allow, become escapes such as `\u{1b}`.
 fn escaped(text: &str) -> String {
-    one_line(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    figures::escaped(&one_line(text))
 }
