@@ -6,17 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use lockgate_engine::disciplines::KINDS;
+use lockgate_tc::language::Kind;
 
 /// Paths below `crates` that may list kinds, and the reason.
-const ALLOWED: [(&str, &str); 14] = [
+const ALLOWED: [(&str, &str); 17] = [
     ("conform/src/oracles/", "a theorem names the kinds of which it is one; a test demands them"),
     ("engine/benches/disciplines.rs", "targets in nanoseconds of some kinds"),
     ("export/examples/table.rs", "rows of an example"),
     ("identify/src/candidates/", "what a queue looks like if its law does not act"),
-    ("monitor/src/kernel/look.rs", "disciplines of the kernel"),
+    ("monitor/src/kernel/", "disciplines of the kernel"),
     ("tc/src/export", "form that the kernel needs of a tree"),
-    ("tc/src/judge/", "what the kernel accepts"),
+    ("tc/src/judge", "what the kernel accepts"),
     ("tc/src/kernel/", "formats of the kernel"),
+    ("tc/src/language/", "vocabulary of `tc`"),
+    ("tc/src/parse/", "grammar of `tc`"),
+    ("tc/src/reading.rs", "hooks of the kernel"),
     ("tc/src/scenario.rs", "rate of a tree of `tc` that is none of a scenario yet"),
     ("lockgate/src/proof/queues.rs", "theorems of network calculus, which no discipline knows"),
     ("path/examples/smoltcp.rs", "an example compares two kinds"),
@@ -108,8 +112,11 @@ fn lists(source: &str) -> Vec<(usize, Vec<&'static str>)> {
                     _ => end(inner),
                 }
             }
-            text => last
-                .extend(KINDS.iter().find(|kind| text.trim_matches('"') == **kind).map(|kind| (line, *kind))),
+            text => {
+                let of_linux = Kind::ALL.iter().map(|kind| kind.name());
+                let mut kinds = KINDS.iter().copied().chain(of_linux);
+                last.extend(kinds.find(|kind| text.trim_matches('"') == *kind).map(|kind| (line, kind)));
+            }
         }
     }
     open.into_iter().for_each(end);
@@ -158,6 +165,7 @@ fn lists_of_kinds_are_found() {
         ("[(\"cake\", 1),\n (\"red\", 2)]", vec![(1, 2)]),
         ("match kind {\n    \"fifo\" | \"pie\" => { f(\"x\") }\n    \"sfq\" => g(),\n}", vec![(2, 3)]),
         ("matches!(kind, \"htb\" | \"cbq\")", vec![(1, 2)]),
+        ("matches!(kind, \"fifo\" | \"pfifo_fast\")", vec![(1, 2)]),
         ("f(r#\"\"tbf\"\"#); if kind == \"drr\" || kind == \"ets\" {}", vec![(1, 2)]),
         // One kind, one twice, two statements, a comment, a longer text.
         ("f(\"tbf\"); [\"red\", \"red\"]; g(\"htb\"); // \"a\", \"cake\"", vec![]),

@@ -176,6 +176,8 @@ pub struct About {
     pub drops_long: bool,
     /// True if it drops what arrives while it is full, of whichever flow.
     pub flow_blind: bool,
+    /// Kinds of Linux under other names that hold packets as it does.
+    pub kernel_names: &'static [&'static str],
     /// Parameter that, if `true`, needs the hosts behind address translation.
     pub hosts_parameter: Option<&'static str>,
     /// Parameter that, unless it is `false`, makes it read the acknowledgements of TCP.
@@ -211,6 +213,7 @@ impl About {
         reads_source: false,
         drops_long: false,
         flow_blind: false,
+        kernel_names: &[],
         hosts_parameter: None,
         acks_parameter: None,
         raw_parameter: None,
@@ -218,6 +221,11 @@ impl About {
         example: "",
         share_example: "",
     };
+
+    /// Returns true if packets wait in it until it is full, however long.
+    pub const fn is_unmanaged(&self) -> bool {
+        self.work_conserving && self.flow_blind && !self.drops_early
+    }
 }
 
 /// Provable guarantee of a discipline, and what holds it.

@@ -62,6 +62,7 @@ impl Discipline for Fifo {
         ],
         example: "limit = \"1000p\"\noverflow = \"tail\"\n",
         flow_blind: true,
+        kernel_names: &["pfifo", "bfifo", "pfifo_fast", "pfifo_head_drop"],
         ..About::DEFAULT
     };
     type Config = Config;

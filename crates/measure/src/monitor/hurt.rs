@@ -99,6 +99,8 @@ pub fn worst(sample: &Sample) -> Option<Hurt> {
 
 #[cfg(test)]
 mod tests {
+    use lockgate_engine::disciplines::KINDS;
+
     use super::*;
 
     fn queue(name: &str, index: u32, parent: Option<u32>, wait_ms: f64, dropped: u64) -> QueueSample {
@@ -143,6 +145,8 @@ mod tests {
             told.ends_with(". A pfifo holds packets until it is full: try fq_codel or cake in its place."),
             "{told}"
         );
+        let advised = KINDS.iter().filter(|kind| advice(kind).is_some());
+        assert_eq!(advised.collect::<Vec<_>>(), [&"fifo"], "others limit the wait by themselves");
         assert!(
             found(None).to_string().starts_with("`b` of port wan: 0.0 % lost, "),
             "nothing is known of the wait"

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use lockgate_engine::disciplines::ALL;
 use serde::{Deserialize, Serialize};
 
 use super::{PortSample, QueueSample};
@@ -80,7 +81,8 @@ impl Condition {
 /// Returns what is worth a trial in place of a queue of this kind that hurts; `None` if it limits
 /// the wait by itself.
 pub fn advice(kind: &str) -> Option<String> {
-    matches!(kind, "fifo" | "pfifo" | "bfifo" | "pfifo_fast" | "pfifo_head_drop")
+    ALL.iter()
+        .any(|known| known.is_unmanaged() && (known.name == kind || known.kernel_names.contains(&kind)))
         .then(|| format!("A {kind} holds packets until it is full: try fq_codel or cake in its place."))
 }
 
