@@ -155,36 +155,28 @@ interface ValueAxis extends Record<string, unknown> {
 
 /** Returns a vertical axis with its title above it, left-aligned. */
 export function yAxis(request: AxisRequest): ValueAxis {
-  const { name, unit, range, log = false, ink, parts = 4, zero = true, whole = false } = request;
-  const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
   return {
-    ...axisLook(ink),
-    type: log ? "log" : "value",
-    ...limits,
-    name: axisTitle(name, unit, [limits.min, limits.max], log),
+    ...valueAxis(request, 4),
     nameLocation: "end",
     nameGap: 10,
-    nameTextStyle: { color: ink.text, fontSize: 12, align: "left", padding: [0, 0, 0, -44] },
-    axisLabel: {
-      color: ink.soft,
-      fontSize: 11,
-      hideOverlap: true,
-      formatter: tickFormatter(unit, [limits.min, limits.max], log),
-    },
+    nameTextStyle: { color: request.ink.text, fontSize: 12, align: "left", padding: [0, 0, 0, -44] },
   };
 }
 
 /** Returns a horizontal axis with its title below its middle. */
 export function xAxis(request: AxisRequest): object {
-  const { name, unit, range, log = false, ink, parts = 6, zero = true, whole = false } = request;
+  return { ...valueAxis(request, 6), nameLocation: "middle", nameGap: 26 };
+}
+
+/** Returns an axis of values in either direction, in about so many parts unless the request says more. */
+function valueAxis(request: AxisRequest, usual: number): ValueAxis {
+  const { name, unit, range, log = false, ink, parts = usual, zero = true, whole = false } = request;
   const limits = log ? logLimits(range) : linearLimits(range, parts, zero, whole);
   return {
     ...axisLook(ink),
     type: log ? "log" : "value",
     ...limits,
     name: axisTitle(name, unit, [limits.min, limits.max], log),
-    nameLocation: "middle",
-    nameGap: 26,
     axisLabel: {
       color: ink.soft,
       fontSize: 11,
