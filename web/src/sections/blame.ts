@@ -2,12 +2,12 @@
  * Who pays in a large network: of each group the members that miss their bound, counted by their plan and by the site
  * above their queue. Members and their numbers are those of the tables of members, made in Rust (`groups.rs`).
  */
-import { h, svg } from "../dom";
+import { h } from "../dom";
 import { plural, quantity, THIN } from "../format";
 import type { Cell, Comparison, QueueSummary, Run } from "../generated/lockgate";
 import { unitOf } from "../metric";
 import { isQuantity, limitsOf, type Report } from "../report";
-import { blame, usesOf } from "./tree";
+import { blame, cells, usesOf } from "./tree";
 
 /** Columns of the tables of members, by the metric that they have. */
 const COLUMNS: Record<string, string> = {
@@ -22,8 +22,6 @@ const COLUMNS: Record<string, string> = {
 const LOSS = 0.05;
 /** Plans, and sites, that are shown of a group. */
 const SHOWN = 24;
-/** Size in pixels of a backlog over time. */
-const LOAD = { width: 120, height: 14 };
 
 /** What a member of a group must keep: the column of its table, and the bounds. */
 export interface Rule {
@@ -322,38 +320,14 @@ function backlogs(run: Run, port: string, parts: readonly Part[]): Map<string, S
     }),
   );
   const most = Math.max(1, ...[...found.values()].flatMap((peaks) => Math.max(...peaks)));
-  const { width, height } = LOAD;
   return new Map(
-    [...found].map(([name, peaks]) => {
-      const cells = Math.min(60, peaks.length);
-      const largest = Array.from({ length: cells }, (_, cell) => {
-        const [from, to] = [cell, cell + 1].map((at) => Math.floor((at * peaks.length) / cells));
-        return Math.max(0, ...peaks.slice(from, to));
-      });
-      return [
-        name,
-        svg(
-          "svg",
-          {
-            class: "load",
-            width,
-            height,
-            viewBox: `0 0 ${cells} 1`,
-            preserveAspectRatio: "none",
-            role: "img",
-            "aria-label": `Packets in ${name} over time, at most ${Math.max(...largest)}${THIN}`,
-          },
-          ...largest.map((packets, at) =>
-            svg("rect", {
-              x: at,
-              y: 0,
-              width: 1.05,
-              height: 1,
-              opacity: (0.05 + 0.95 * (packets / most)).toFixed(2),
-            }),
-          ),
-        ),
-      ];
-    }),
+    [...found].map(([name, peaks]) => [
+      name,
+      cells(
+        peaks,
+        (largest) => `Packets in ${name} over time, at most ${largest}${THIN}`,
+        (packets) => ({ opacity: (0.05 + 0.95 * (packets / most)).toFixed(2) }),
+      ),
+    ]),
   );
 }

@@ -200,33 +200,35 @@ function load(use: Use, run: Run): SVGSVGElement | null {
   const root = Object.entries(summary?.queues ?? {}).find(([, queue]) => queue.parent === null)?.[0];
   const series = port?.queues.find(({ name }) => name === root)?.series;
   if (!series || !summary || series.sent_bps.length < 2) return null;
-  const { width, height } = LOAD;
-  const cells = Math.min(60, series.sent_bps.length);
-  const shares = Array.from({ length: cells }, (_, cell) => {
-    const [from, to] = [cell, cell + 1].map((at) => Math.floor((at * series.sent_bps.length) / cells));
-    return Math.max(0, ...series.sent_bps.slice(from, to).map((rate) => (rate ?? 0) / summary.rate_bps));
+  return cells(
+    series.sent_bps.map((rate) => (rate ?? 0) / summary.rate_bps),
+    (most) => `Load of ${use.name} over time, at most ${quantity(most, "ratio")}`,
+    (share) => ({ class: share >= FULL ? "full" : "", opacity: Math.min(1, 0.06 + share).toFixed(2) }),
+  );
+}
+
+/** Draws values over time as at most 60 cells, each the largest of its part; `look` returns attributes of a cell. */
+export function cells(
+  values: readonly number[],
+  label: (most: number) => string,
+  look: (value: number) => Record<string, string>,
+): SVGSVGElement {
+  const count = Math.min(60, values.length);
+  const largest = Array.from({ length: count }, (_, cell) => {
+    const [from, to] = [cell, cell + 1].map((at) => Math.floor((at * values.length) / count));
+    return Math.max(0, ...values.slice(from, to));
   });
   return svg(
     "svg",
     {
       class: "load",
-      width,
-      height,
-      viewBox: `0 0 ${cells} 1`,
+      ...LOAD,
+      viewBox: `0 0 ${count} 1`,
       preserveAspectRatio: "none",
       role: "img",
-      "aria-label": `Load of ${use.name} over time, at most ${quantity(Math.max(...shares), "ratio")}`,
+      "aria-label": label(Math.max(...largest)),
     },
-    ...shares.map((share, at) =>
-      svg("rect", {
-        x: at,
-        y: 0,
-        width: 1.05,
-        height: 1,
-        class: share >= FULL ? "full" : "",
-        opacity: Math.min(1, 0.06 + share).toFixed(2),
-      }),
-    ),
+    ...largest.map((value, at) => svg("rect", { x: at, y: 0, width: 1.05, height: 1, ...look(value) })),
   );
 }
 
