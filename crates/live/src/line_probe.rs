@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! client                                           server
-//!   TCP  Hello: token            ----------------->  Welcome: its limits, its own noise
+//!   TCP  Hello: token            ----------------->  Welcome: its limits
 //!   UDP  a greeting of each flow ----------------->  address of each flow, also that behind a NAT
 //!   UDP  clock probes            <---------------->  (those of `lockgate send`)
 //!   TCP  Arm, then UDP packets   ----------------->  arrivals by kernel time stamps; Collect, Arrivals
@@ -39,7 +39,7 @@ pub const FLOWS: usize = 10;
 pub const PORT: u16 = 5_202;
 
 /// Version of the protocol.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 
 /// Most packets of one round: their numbers have sixteen bits.
 const MOST_PACKETS: usize = 1 << 16;

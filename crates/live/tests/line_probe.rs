@@ -12,9 +12,6 @@ use lockgate_live::line_probe::{
 
 const MOST_RATE: Rate = Rate::from_bits(50_000_000);
 
-const NOISE: Noise =
-    Noise { slip: Duration::from_millis(3), passage: Duration::from_millis(1), is_fast: true };
-
 /// Runs `client` beside a server that sends at most `bytes`.
 fn beside(bytes: u64, client: impl FnOnce(SocketAddr) + Send) {
     let server = Server {
@@ -24,7 +21,6 @@ fn beside(bytes: u64, client: impl FnOnce(SocketAddr) + Send) {
         bytes,
         at_most: Duration::from_secs(60),
         once: true,
-        noise: NOISE,
     };
     let (sender, listening) = channel();
     std::thread::scope(|scope| {
@@ -70,7 +66,6 @@ fn packets_pass_either_way_with_their_stamps_and_code_points() {
     beside(1_000_000, |to| {
         let mut client = Client::connect(to, "secret", MOST_RATE, &|| false).expect("connected");
         assert_eq!(client.server_limits(), (MOST_RATE, 1_000_000));
-        assert_eq!(client.server_noise(), &NOISE);
         for direction in [Direction::Up, Direction::Down, Direction::Up] {
             let packets = round(client.now() + 20_000_000_000);
             let passage = client.pass(direction, &packets).expect("passed");

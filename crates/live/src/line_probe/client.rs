@@ -11,9 +11,7 @@ use super::collector::Collector;
 use super::greeting::Greeting;
 use super::transmit::{Outlets, transmit};
 use super::wire::Frame;
-use super::{
-    Arrival, Direction, Error, FLOWS, MOST_PACKETS, Noise, Packet, Passage, REPORT_INTERVAL, VERSION,
-};
+use super::{Arrival, Direction, Error, FLOWS, MOST_PACKETS, Packet, Passage, REPORT_INTERVAL, VERSION};
 use crate::clock::MonotonicClock;
 use crate::generator::{Offset, measure_offset};
 use crate::traffic::receive::prepare;
@@ -36,7 +34,6 @@ pub struct Client<'a> {
     offset: Offset,
     /// Limits of the server: its rate, and the bytes that it sends.
     server: (Rate, u64),
-    noise: Noise,
     stop: &'a dyn Fn() -> bool,
 }
 
@@ -58,9 +55,7 @@ impl<'a> Client<'a> {
         let stream = TcpStream::connect_timeout(&to, patience).map_err(reach())?;
         let mut channel = Channel::new(stream, clock)?;
         channel.send(&Frame::Hello { version: VERSION, token: token.as_bytes().to_vec() })?;
-        let Frame::Welcome { session, most: theirs, bytes, slip_ns, passage_ns } =
-            channel.wait(PATIENCE, stop)?
-        else {
+        let Frame::Welcome { session, most: theirs, bytes } = channel.wait(PATIENCE, stop)? else {
             return Err(Error::Ended);
         };
         let open = || -> std::io::Result<UdpSocket> {
@@ -73,12 +68,9 @@ impl<'a> Client<'a> {
         };
         let sockets = (0..FLOWS).map(|_| open()).collect::<std::io::Result<Vec<_>>>();
         let sockets = sockets.map_err(Error::refused("open a socket for each flow"))?;
-        let nanos = |count: u64| Duration::from_picos(count.saturating_mul(1_000));
-        let noise = Noise { slip: nanos(slip_ns), passage: nanos(passage_ns), is_fast: true };
         let server = (Rate::from_bits(theirs.max(1)), bytes);
         let offset = Offset::default();
-        let mut client =
-            Self { channel, sockets, clock, session, round: 0, most, offset, server, noise, stop };
+        let mut client = Self { channel, sockets, clock, session, round: 0, most, offset, server, stop };
         client.greet()?;
         client.offset = client.measure()?;
         Ok(client)
@@ -87,11 +79,6 @@ impl<'a> Client<'a> {
     /// Returns the server's highest rate and most bytes.
     pub fn server_limits(&self) -> (Rate, u64) {
         self.server
-    }
-
-    /// Returns the noise of the server's host.
-    pub fn server_noise(&self) -> &Noise {
-        &self.noise
     }
 
     /// Returns the offset of the server's clock with the bound of its error.

@@ -12,7 +12,7 @@ use super::collector::Collector;
 use super::greeting::Greeting;
 use super::transmit::{Outlets, transmit};
 use super::wire::Frame;
-use super::{Error, FLOWS, Lateness, MOST_PACKETS, Noise, Packet, REPORT_INTERVAL, VERSION};
+use super::{Error, FLOWS, Lateness, MOST_PACKETS, Packet, REPORT_INTERVAL, VERSION};
 use crate::clock::MonotonicClock;
 use crate::generator::message::Message;
 use crate::traffic::receive::prepare;
@@ -46,8 +46,6 @@ pub struct Server {
     pub at_most: Duration,
     /// Ends after the first client if true.
     pub once: bool,
-    /// Noise of this host, which clients are told.
-    pub noise: Noise,
 }
 
 /// Event at a server.
@@ -147,14 +145,7 @@ impl<'a> Session<'a> {
             return Err(Error::Token);
         }
         let session = draw()?;
-        let nanos = |time: Duration| time.as_picos() / 1_000;
-        channel.send(&Frame::Welcome {
-            session,
-            most: server.most.as_bits(),
-            bytes: server.bytes,
-            slip_ns: nanos(server.noise.slip),
-            passage_ns: nanos(server.noise.passage),
-        })?;
+        channel.send(&Frame::Welcome { session, most: server.most.as_bits(), bytes: server.bytes })?;
         Ok(Self {
             server,
             channel,

@@ -11,7 +11,7 @@ pub(super) enum Frame {
     /// First frame of a client.
     Hello { version: u16, token: Vec<u8> },
     /// Answer of a server: identifier of the session, and its own limits.
-    Welcome { session: u32, most: u64, bytes: u64, slip_ns: u64, passage_ns: u64 },
+    Welcome { session: u32, most: u64, bytes: u64 },
     /// Refusal: 1 the token, 2 the version, 3 silence, 4 no more bytes.
     Refused(u8),
     /// Announces a round of packets to the server.
@@ -79,11 +79,10 @@ impl Frame {
                 bytes.extend(version.to_be_bytes());
                 bytes.extend(token);
             }
-            Self::Welcome { session, most, bytes: limit, slip_ns, passage_ns } => {
+            Self::Welcome { session, most, bytes: limit } => {
                 bytes.push(2);
                 bytes.extend(session.to_be_bytes());
-                bytes
-                    .extend([most, limit, slip_ns, passage_ns].into_iter().flat_map(|one| one.to_be_bytes()));
+                bytes.extend([most, limit].into_iter().flat_map(|one| one.to_be_bytes()));
             }
             Self::Refused(reason) => bytes.extend([3, *reason]),
             Self::Arm { round, count } => {
@@ -132,13 +131,7 @@ impl Frame {
         let rest = &mut rest;
         let frame = match kind {
             1 => Self::Hello { version: short(rest)?, token: core::mem::take(rest).to_vec() },
-            2 => Self::Welcome {
-                session: word(rest)?,
-                most: long(rest)?,
-                bytes: long(rest)?,
-                slip_ns: long(rest)?,
-                passage_ns: long(rest)?,
-            },
+            2 => Self::Welcome { session: word(rest)?, most: long(rest)?, bytes: long(rest)? },
             3 => Self::Refused(byte(rest)?),
             4 => Self::Arm { round: short(rest)?, count: word(rest)? },
             5 => Self::Armed,
@@ -177,7 +170,7 @@ mod tests {
         let lateness = Lateness { late: 1, slow: 2, refused: 3, dropped: 4 };
         for frame in [
             Frame::Hello { version: 1, token: b"abc".to_vec() },
-            Frame::Welcome { session: 16, most: 2, bytes: 3, slip_ns: 4, passage_ns: u64::MAX },
+            Frame::Welcome { session: 16, most: 2, bytes: u64::MAX },
             Frame::Refused(3),
             Frame::Arm { round: 2, count: 9 },
             Frame::Armed,

@@ -98,7 +98,7 @@ fn directions(arguments: &Identify) -> &'static [Direction] {
 pub(super) fn serve(arguments: &Identify, address: SocketAddr) -> Result<Exit, Failure> {
     interrupt::listen();
     let limits = limits(arguments)?;
-    let noise = quiet_host(most(&limits))?;
+    quiet_host(most(&limits))?;
     let (given, fresh) = (token(), fresh_token()?);
     let is_given = given.is_some();
     let token = given.unwrap_or(fresh);
@@ -109,7 +109,6 @@ pub(super) fn serve(arguments: &Identify, address: SocketAddr) -> Result<Exit, F
         bytes: limits.bytes,
         at_most: runs::time(arguments.lasting.as_deref().unwrap_or("1h"))?,
         once: arguments.once,
-        noise,
     };
     let mut told = |event: Event| match event {
         Event::Listening(at) if is_given => tell!("listening at {at}, TCP and UDP"),
@@ -185,7 +184,6 @@ pub(super) fn between_namespaces(
         bytes: limits.bytes,
         at_most: lockgate_engine::units::Duration::from_secs(3_600),
         once: true,
-        noise,
     };
     beside_server(&spaces, &server, |at| {
         let (results, probed) = channel();
