@@ -71,24 +71,12 @@ pub struct Driven {
     pub overruns: u64,
 }
 
-/// Drives `network` to its end, or until `stop`, called with the current time, returns true.
+/// Drives `network` to its end, or until `stop`, called with the current time, returns true. An observer's
+/// channel is served once a round.
 ///
 /// # Errors
 /// If a wire is gone, or a port refuses a change.
 pub fn drive<M: Machine>(
-    network: &mut Network<'_>,
-    machine: &mut M,
-    wires: &[Wire],
-    stop: &mut dyn FnMut(Instant) -> bool,
-) -> Result<Driven, Failure> {
-    drive_watched(network, machine, wires, stop, None)
-}
-
-/// Drives `network` as [`drive`] does, with an observer's channel that is served once a round.
-///
-/// # Errors
-/// As for [`drive`].
-pub fn drive_watched<M: Machine>(
     network: &mut Network<'_>,
     machine: &mut M,
     wires: &[Wire],

@@ -21,7 +21,7 @@ use crate::Outcome;
 use crate::clock::{MonotonicClock, cpu_time, thread_cpu_time};
 use crate::control_channel::DriverEnd;
 use crate::cpu_latency::LatencyRequest;
-use crate::driver::{Driven, Wire, drive_watched};
+use crate::driver::{Driven, Wire, drive};
 use crate::failure::Failure;
 use crate::frames::Frames;
 use crate::kernel::Kernel;
@@ -235,7 +235,7 @@ fn driving(
     kernel.prepare_thread();
     clock.sleep_until(Instant::ZERO);
     let (cpu, waited) = (thread_cpu_time(), time_waited_for_cpu());
-    let driven = drive_watched(network, kernel, wires, stop, driver_end)?;
+    let driven = drive(network, kernel, wires, stop, driver_end)?;
     let cost = Cost {
         cpu: thread_cpu_time().saturating_sub(cpu),
         starved: time_waited_for_cpu().saturating_sub(waited),

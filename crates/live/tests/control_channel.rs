@@ -13,7 +13,7 @@ use etherparse::PacketBuilder;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_live::control_channel::{Answer, ObserverEnd, Order, control_channel};
-use lockgate_live::driver::drive_watched;
+use lockgate_live::driver::drive;
 use lockgate_live::frames::Frames;
 use lockgate_live::network::Network;
 use lockgate_measure::Recording;
@@ -131,9 +131,9 @@ fn run(scenario: &Scenario, meanwhile: Option<&mut Meanwhile<'_>>) -> (Recording
             samples.extend(std::iter::from_fn(|| observer_end.sample()));
             false
         };
-        drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
+        drive(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
     } else {
-        drive_watched(&mut network, &mut machine, &wires, &mut |_| false, None).expect("driven");
+        drive(&mut network, &mut machine, &wires, &mut |_| false, None).expect("driven");
     }
     let (recording, _) = network.close().expect("an account that balances");
     (recording, samples)
@@ -195,7 +195,7 @@ fn a_desk_that_sleeps_costs_samples_and_nothing_else() {
         }
         false
     };
-    drive_watched(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
+    drive(&mut network, &mut machine, &wires, &mut stop, Some(&mut driver_end)).expect("driven");
     let (watched, _) = network.close().expect("an account that balances");
     assert_same(&alone, &watched);
     let dropped = late.last().expect("samples").dropped_samples;

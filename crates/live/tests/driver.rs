@@ -104,7 +104,7 @@ fn live(
     let (wires, is_host) = wires(scenario);
     let mut network = Network::new(scenario, Seed(seed), is_host, Frames::new(frames, 1600))?;
     let mut machine = Simulated::new(scenario, seed, faults);
-    let driven = drive(&mut network, &mut machine, &wires, &mut |_| false);
+    let driven = drive(&mut network, &mut machine, &wires, &mut |_| false, None);
     // The account is closed and balances even if a wire is gone.
     let closed = network.close();
     let (driven, (recording, account)) = (driven?, closed?);
