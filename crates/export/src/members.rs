@@ -42,9 +42,6 @@ pub struct Origin<'o> {
     pub values: &'o dyn Fn(&Subject) -> Option<Vec<&'o str>>,
 }
 
-/// Origin of members without a table.
-pub const NO_TABLE: Origin<'static> = Origin { columns: &[], values: &|_| None };
-
 /// Writes the results of every member of groups in Parquet; no rows if there are no groups.
 ///
 /// # Errors
@@ -129,6 +126,8 @@ mod tests {
     use lockgate_measure::{example, summarise};
 
     use super::*;
+
+    const NO_TABLE: Origin<'static> = Origin { columns: &[], values: &|_| None };
 
     #[test]
     fn members_have_rows_and_others_none() {

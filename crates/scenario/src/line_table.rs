@@ -46,11 +46,6 @@ impl PathTrace {
         let step = self.steps.partition_point(|(from, _)| from.as_picos() <= within).saturating_sub(1);
         self.steps.get(step).map_or_else(Path::default, |(_, path)| *path)
     }
-
-    /// Returns the smallest delay.
-    pub fn least_delay(&self) -> Duration {
-        self.steps.iter().map(|(_, path)| path.delay).min().unwrap_or(Duration::ZERO)
-    }
 }
 
 /// A recorded line: what its file says.
@@ -321,7 +316,7 @@ mod tests {
         assert_eq!(path.at(at(100)).delay, Duration::from_millis(48));
         assert_eq!(path.at(at(299)).loss, Probability::from_f64(0.5).expect("a probability"));
         assert_eq!(path.at(at(500)).delay, Duration::from_millis(35), "after 500 ms it begins again");
-        assert_eq!(path.least_delay(), Duration::from_millis(20));
+        assert_eq!(path.at(at(300)).delay, Duration::from_millis(20));
         let capacity = line.capacity.expect("a rate");
         assert_eq!(capacity.period(), Duration::from_millis(500));
         // 1.2 Mbit and 0.8 Mbit in half a second.

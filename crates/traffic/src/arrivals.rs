@@ -16,7 +16,7 @@ mod streams;
 mod video;
 
 use lockgate_engine::random::{Random, Seed};
-use lockgate_engine::units::{Bytes, Duration, Rate};
+use lockgate_engine::units::{Duration, Rate};
 
 use self::bursts::Bursts;
 pub use self::emission::{BATCH, Emission};
@@ -149,16 +149,6 @@ impl Arrivals {
             let count = batch[from..].partition_point(|emission| emission.at < Duration::MAX);
             self.has_ended = true;
             batch.truncate(from + count);
-        }
-    }
-
-    /// Returns the law of the sizes, if there is one, and the bytes of headers that each frame has in
-    /// addition.
-    pub fn size_law(&self) -> Option<(&Law<Bytes>, u32)> {
-        match &self.source {
-            Source::Gaps(Gaps { sizes, .. }) => Some((&sizes.law, sizes.headers)),
-            Source::Rate(rate) => Some((&rate.sizes().law, rate.sizes().headers)),
-            _ => None,
         }
     }
 

@@ -49,8 +49,6 @@ pub struct Replay {
     pub packets: Vec<(Duration, u32)>,
     /// Packets with a time stamp before that of the previous packet in the file.
     pub out_of_order: u64,
-    /// Packets captured in part; they count with their original length.
-    pub truncated: u64,
     /// Packets longer than the largest frame; they are shortened to it.
     pub oversize: u64,
     /// Packets whose time stamp has a fraction of a second or more, which is carried over.
@@ -148,18 +146,13 @@ impl Replay {
         Self::read_with(bytes, Duration::MAX, u64::MAX, Some(each))
     }
 
-    /// Reads a capture as [`read`](Self::read) does, and shortens every gap longer than `longest_gap` to
-    /// it.
+    /// Reads a capture with every gap longer than `longest_gap` shortened to it, and at most `room` bytes of
+    /// memory besides those of the file: for the decompressed data, and for the packets during and after
+    /// reading.
     ///
     /// # Errors
     /// See [`ReplayError`]; never panics, whatever the bytes.
-    pub fn read_shortened(bytes: &[u8], longest_gap: Duration) -> Result<Self, ReplayError> {
-        Self::read_within(bytes, longest_gap, u64::MAX)
-    }
-
-    /// Reads a capture with at most `room` bytes of memory besides those of the file: for the decompressed
-    /// data, and for the packets during and after reading.
-    pub(crate) fn read_within(bytes: &[u8], longest_gap: Duration, room: u64) -> Result<Self, ReplayError> {
+    pub fn read_within(bytes: &[u8], longest_gap: Duration, room: u64) -> Result<Self, ReplayError> {
         Self::read_with(bytes, longest_gap, room, None)
     }
 
@@ -316,7 +309,6 @@ struct PacketsRead<'s> {
     epoch: Option<i128>,
     packets: Vec<(Stamp, u32)>,
     out_of_order: u64,
-    truncated: u64,
     oversize: u64,
     carried: u64,
     is_cut: bool,
@@ -335,7 +327,6 @@ impl PacketsRead<'_> {
         let epoch = *self.epoch.get_or_insert(packet.stamp);
         let stamp = Stamp::new(packet.stamp - epoch).ok_or(ReplayError::TooLong)?;
         self.out_of_order += u64::from(self.packets.last().is_some_and(|last| stamp < last.0));
-        self.truncated += u64::from(packet.kept < packet.original);
         let length = link.ethernet_length(packet.original.max(packet.kept));
         self.oversize += u64::from(length > LARGEST_FRAME);
         self.packets.push((stamp, length.min(LARGEST_FRAME)));
@@ -366,7 +357,6 @@ impl PacketsRead<'_> {
         Ok(Replay {
             packets,
             out_of_order: self.out_of_order,
-            truncated: self.truncated,
             oversize: self.oversize,
             carried: self.carried,
             is_cut: self.is_cut,
