@@ -133,6 +133,31 @@ pub fn can_split(scenario: &Scenario) -> bool {
     Cut::to_split(scenario).is_some()
 }
 
+/// Advances both halves to the end of their window, the transit by `worker` unless the last window had few
+/// events. Returns the transit, and true if `watch` stops the run before that.
+fn advance_both(
+    hosts: &mut Half,
+    mut transit: Half,
+    worker: &mut dyn Worker,
+    recent: u64,
+    watch: &mut dyn FnMut(Instant) -> Control,
+) -> (Half, bool) {
+    loop {
+        if recent < LEAST_EVENTS {
+            hosts.advance();
+            transit.advance();
+        } else {
+            worker.start(transit);
+            hosts.advance();
+            transit = worker.wait();
+        }
+        let is_done = !hosts.is_behind() && !transit.is_behind();
+        if is_done || watch(hosts.until) == Control::Stop {
+            return (transit, !is_done);
+        }
+    }
+}
+
 /// Simulates `scenario` as [`run`](crate::run()) does, with the same outcome, in two halves of which `worker`
 /// advances one. One whose run cannot be split is simulated as a whole.
 ///
@@ -175,22 +200,8 @@ pub fn run_side_by_side(
         let until = (first + cut.lookahead).min(after(sampling)).min(end);
         (hosts.until, transit.until) = (until, until);
         let before = hosts.events.events() + transit.events.events();
-        let stops_in_flood = loop {
-            if recent < LEAST_EVENTS {
-                hosts.advance();
-                transit.advance();
-            } else {
-                worker.start(transit);
-                hosts.advance();
-                transit = worker.wait();
-            }
-            if !hosts.is_behind() && !transit.is_behind() {
-                break false;
-            }
-            if watch(until) == Control::Stop {
-                break true;
-            }
-        };
+        let stops_in_flood;
+        (transit, stops_in_flood) = advance_both(&mut hosts, transit, worker, recent, watch);
         (transit.incoming, hosts.incoming) = (hosts.hand_over(), transit.hand_over());
         now = until;
         let events = hosts.events.events() + transit.events.events();

@@ -5,6 +5,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::changes::{Base, Changes, State};
+use super::flows::Flows;
+use super::network::Network;
 use super::{Checker, section_of};
 use crate::diagnostic::{Problem, one_line};
 use crate::file::{RecordTable, SECTIONS, Top};
@@ -51,14 +53,7 @@ impl Checker<'_> {
         let flows = self.flows(table, &network);
         let ports = self.ports(table, &network, &flows);
         if network.complete {
-            let ends = flows.groups.iter().filter_map(|group| group.flow.as_ref());
-            let ends = ends.flat_map(|flow| [flow.from, flow.to]);
-            let links: Vec<_> = network.links.iter().flatten().map(|link| link.ends).collect();
-            network.routes = Routes::new(network.nodes.len(), &links, ends);
-            self.check_routes(table, &network, &flows);
-            self.check_envelopes(table, &network, &flows);
-            self.check_adversary(table, &network, &flows);
-            self.warn_parallel(table, &network);
+            self.whole_network(table, &mut network, &flows);
         }
         let end = top.as_ref().map(|top| Instant::ZERO + top.duration);
         let entries = self.change_entries(table, text, 0, end);
@@ -100,6 +95,18 @@ impl Checker<'_> {
             memory: self.memory,
             timeline: Timeline::new(base, text, entries, self.take_cache()),
         })
+    }
+
+    /// Finds the routes of a network without wrong parts, and checks what depends on them.
+    fn whole_network(&mut self, table: &DeTable<'_>, network: &mut Network, flows: &Flows) {
+        let ends = flows.groups.iter().filter_map(|group| group.flow.as_ref());
+        let ends = ends.flat_map(|flow| [flow.from, flow.to]);
+        let links: Vec<_> = network.links.iter().flatten().map(|link| link.ends).collect();
+        network.routes = Routes::new(network.nodes.len(), &links, ends);
+        self.check_routes(table, network, flows);
+        self.check_envelopes(table, network, flows);
+        self.check_adversary(table, network, flows);
+        self.warn_parallel(table, network);
     }
 
     fn top(&mut self, location: TableLocation<'_, '_>) -> (Option<Top>, Record) {
