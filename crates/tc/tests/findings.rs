@@ -45,6 +45,8 @@ fn each_fault_is_said_with_its_weight() {
     use Severity::{Error, Warning};
     let htb = |lines: &str| format!("{ROOT}{lines}\n");
     let ip = "tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip src 10.1.1.0/24 flowid 1:10";
+    let absent = "tc filter add dev eth0 parent 1: protocol ip prio 5 handle 4 fw flowid 1:41";
+    let orphan = "tc class add dev eth0 parent 1:7 classid 1:11 htb rate 1mbit";
     each(&[
         ("tc -sd qdisc add dev eth0 root fq\n".to_owned(), Error, "syntax", 1, "`-sd` is no option of `tc`"),
         (
@@ -72,13 +74,7 @@ fn each_fault_is_said_with_its_weight() {
             5,
             "another protocol",
         ),
-        (
-            htb("tc filter add dev eth0 parent 1: protocol ip prio 5 handle 4 fw flowid 1:41"),
-            Error,
-            "class-absent",
-            4,
-            "`1:41`",
-        ),
+        (htb(absent), Error, "class-absent", 4, "`1:41`"),
         (htb("tc qdisc add dev eth0 parent 1:10 fq_codell"), Error, "kernel", 4, "did you mean `fq_codel`"),
         ("tc qdisc add dev eth0 root handel 1: htb".to_owned(), Error, "syntax", 1, "did you mean `handle`"),
         (
@@ -99,13 +95,7 @@ fn each_fault_is_said_with_its_weight() {
             5,
             "has classes below it",
         ),
-        (
-            htb("tc class add dev eth0 parent 1:7 classid 1:11 htb rate 1mbit"),
-            Warning,
-            "kernel-effect",
-            4,
-            "makes the class below `1:`",
-        ),
+        (htb(orphan), Warning, "kernel-effect", 4, "makes the class below `1:`"),
     ]);
 }
 

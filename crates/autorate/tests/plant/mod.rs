@@ -133,14 +133,8 @@ pub(crate) fn run(plant: &Plant<'_>, controller: &mut Controller) -> Outcome {
         allowed_before = allowed;
         (sent, delivered, smallest) = (0, 0, None);
         let (rate, reason) = controller.step(Instant::ZERO + Duration::from_millis(ms), &sample);
-        outcome.moments.push(Moment {
-            ms,
-            rate: rate.as_bits(),
-            queue_ms,
-            delivered: total,
-            allowed,
-            reason,
-        });
+        let rate = rate.as_bits();
+        outcome.moments.push(Moment { ms, rate, queue_ms, delivered: total, allowed, reason });
     }
     outcome
 }

@@ -100,28 +100,30 @@ fn values(name: &str, property: &Value, definitions: &Value) -> (Vec<Value>, Vec
     };
     match kind {
         Some("boolean") => (vec![json!(false), json!(true)], vec![json!(false), json!(true)]),
-        Some("integer") => {
-            let most = match property["format"].as_str() {
-                Some("uint8") => u64::from(u8::MAX),
-                Some("uint16") => u64::from(u16::MAX),
-                Some("uint32") => u64::from(u32::MAX),
-                _ => i64::MAX as u64,
-            };
-            // The bounds in the schema, the 16-bit bound, and their neighbours.
-            let named = [property["minimum"].as_u64(), property["maximum"].as_u64(), Some(65_535)];
-            let beside = named.into_iter().flatten().flat_map(|end| [end.saturating_sub(1), end, end + 1]);
-            let mut extremes: Vec<u64> =
-                [0, 1, most - 1, most].into_iter().chain(beside.filter(|value| *value <= most)).collect();
-            extremes.sort_unstable();
-            extremes.dedup();
-            (extremes.into_iter().map(Value::from).collect(), [1, 2, 5, 64].map(Value::from).to_vec())
-        }
+        Some("integer") => (integers(property), [1, 2, 5, 64].map(Value::from).to_vec()),
         Some("number") => (
             [0.0, f64::MIN_POSITIVE, -1.0, 1e-9, 1e9, f64::MAX].map(Value::from).to_vec(),
             [0.1, 0.5, 1.0, 2.0].map(Value::from).to_vec(),
         ),
         _ => panic!("no values are known for `{name}`: {property}"),
     }
+}
+
+/// Returns the bounds of an integer's type and schema and the 16-bit bound, with their neighbours.
+fn integers(property: &Value) -> Vec<Value> {
+    let most = match property["format"].as_str() {
+        Some("uint8") => u64::from(u8::MAX),
+        Some("uint16") => u64::from(u16::MAX),
+        Some("uint32") => u64::from(u32::MAX),
+        _ => i64::MAX as u64,
+    };
+    let named = [property["minimum"].as_u64(), property["maximum"].as_u64(), Some(65_535)];
+    let beside = named.into_iter().flatten().flat_map(|end| [end.saturating_sub(1), end, end + 1]);
+    let mut extremes: Vec<u64> =
+        [0, 1, most - 1, most].into_iter().chain(beside.filter(|value| *value <= most)).collect();
+    extremes.sort_unstable();
+    extremes.dedup();
+    extremes.into_iter().map(Value::from).collect()
 }
 
 /// Returns lists of such values: of none, one, and two of them.

@@ -24,6 +24,8 @@ pub(crate) fn kinds_from(host: u8) -> Vec<(&'static str, Vec<u8>)> {
     let tcp = [4, 0, 5, 0, 0, 0, 0, 9, 0, 0, 0, 1, 0x50, 0x10, 0, 99, 0, 0, 0, 0];
     let join = |parts: &[&[u8]]| parts.concat();
     let tag = |kind: [u8; 2], id: u8| vec![kind[0], kind[1], 0x60, id];
+    let tags = join(&[&tag([0x88, 0xa8], 1), &tag([0x81, 0], 2)]);
+    let options = [8, 0, 0x46, 0, 0, 200, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0];
     vec![
         ("IPv4 UDP", join(&[&ip4(17, [0x40, 0]), &udp])),
         ("IPv4 TCP", join(&[&ip4(6, [0x40, 0]), &tcp])),
@@ -36,10 +38,7 @@ pub(crate) fn kinds_from(host: u8) -> Vec<(&'static str, Vec<u8>)> {
         ("IPv4 first fragment", join(&[&ip4(17, [0x20, 0]), &udp])),
         ("IPv4 middle fragment", ip4(17, [0x20, 9])),
         ("IPv4 last fragment", ip4(17, [0, 99])),
-        (
-            "IPv4 with options",
-            vec![8, 0, 0x46, 0, 0, 200, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 1, 1, 1, 0],
-        ),
+        ("IPv4 with options", options.to_vec()),
         ("IPv4 cut short", vec![8, 0, 0x4f, 0, 0, 20]),
         ("IPv6 UDP", ip6(17, &udp)),
         ("IPv6 TCP", ip6(6, &tcp)),
@@ -57,10 +56,7 @@ pub(crate) fn kinds_from(host: u8) -> Vec<(&'static str, Vec<u8>)> {
         ("priority tag", join(&[&[0x81, 0, 0xa0, 0], &ip4(17, [0, 0])])),
         ("QinQ", join(&[&tag([0x88, 0xa8], 7), &tag([0x81, 0], 5), &ip4(17, [0, 0])])),
         ("QinQ with 802.1Q outside", join(&[&tag([0x81, 0], 7), &tag([0x81, 0], 5), &ip4(6, [0, 0])])),
-        (
-            "three tags",
-            join(&[&tag([0x88, 0xa8], 1), &tag([0x81, 0], 2), &tag([0x81, 0], 3), &ip4(17, [0, 0])]),
-        ),
+        ("three tags", join(&[&tags, &tag([0x81, 0], 3), &ip4(17, [0, 0])])),
         ("PPPoE discovery", vec![0x88, 0x63, 0x11, 9, 0, 0, 0, 4]),
         ("PPPoE IPv4", join(&[&[0x88, 0x64, 0x11, 0, 0, 1, 0, 100, 0, 0x21], &ip4(17, [0, 0])[2..]])),
         ("PPPoE IPv6", join(&[&[0x88, 0x64, 0x11, 0, 0, 1, 0, 100, 0, 0x57], &ip6(6, &tcp)[2..]])),

@@ -33,8 +33,12 @@ pub(super) fn faults() -> Vec<Fault> {
     let unplugged = [FarIp("link set b0 down"), FarIp("link set b0 up")];
     let closed = [Ip("link set eth2 down"), Ip("link set eth2 up")];
     let shortened = [Ip("link set eth2 mtu 1400"), Ip("link set eth2 mtu 1500")];
+    let unmade = [FarIp("link delete b0"), Nothing];
     let shaper = [Tc(TBF), Tc("qdisc delete dev eth2 root")];
     let queues = [Queues(2), Queues(1)];
+    let around = "passed around the router: tcx program";
+    let behind = "is behind the router's program";
+    let before = "the router's program is attached before";
     let bypass = "has no effect: the router's frames bypass it";
     let in_driver = "has another XDP program: frames that it takes pass by the router";
     let full = "the kernel's table of connections is full";
@@ -44,41 +48,17 @@ pub(super) fn faults() -> Vec<Fault> {
         fault("own interface down", ALL, down, "is down: bring it up", Open),
         fault("own interface deleted", ONE_INTERFACE, [Ip("link delete OWN"), Nothing], "is gone", Ended),
         fault("own interface moved", ONE_INTERFACE, [Move, Nothing], "is gone", Ended),
-        fault(
-            "tcx program before the router's",
-            ALL,
-            [Hide, Nothing],
-            "passed around the router: tcx program",
-            Around,
-        ),
-        fault(
-            "tcx program behind the router's",
-            ALL,
-            [Follow, Nothing],
-            "is behind the router's program",
-            Shaped,
-        ),
+        fault("tcx program before the router's", ALL, [Hide, Nothing], around, Around),
+        fault("tcx program behind the router's", ALL, [Follow, Nothing], behind, Shaped),
         Fault {
             is_before_start: true,
-            ..fault(
-                "tcx program there before the start",
-                ALL,
-                [Hide, Nothing],
-                "the router's program is attached before",
-                Shaped,
-            )
+            ..fault("tcx program there before the start", ALL, [Hide, Nothing], before, Shaped)
         },
         fault("XDP program appears", ALL, [PassInDriver, Nothing], in_driver, Shaped),
         fault("queueing discipline set at the root", SENDING, shaper, bypass, Shaped),
         fault("carrier lost", EGRESS, unplugged, "interface `eth2` has no carrier", Waits),
         fault("interface down", &["bridge", "egress"], closed, down_said, Lost),
-        fault(
-            "other end of the cable deleted",
-            EGRESS,
-            [FarIp("link delete b0"), Nothing],
-            "it is gone",
-            Cut,
-        ),
+        fault("other end of the cable deleted", EGRESS, unmade, "it is gone", Cut),
         fault("MTU lowered", EGRESS, shortened, mtu_said, Divided),
         Fault { keys: "io = \"packet\"", ..fault("MTU lowered", BRIDGE, shortened, mtu_said, TooLong) },
         Fault {

@@ -40,13 +40,6 @@ fn frame(length: usize, is_tagged: bool) -> Vec<u8> {
 #[test]
 fn a_sender_refuses_what_the_interface_does_not_carry() {
     let Some(namespace) = pairs() else { return };
-    let set_up = |name: &str, is_up: bool| {
-        let set = || {
-            let mut netlink = Netlink::open()?;
-            if is_up { netlink.set_up(name) } else { netlink.set_down(name) }
-        };
-        namespace.inside(set).expect("entered").expect("set");
-    };
     for choice in CHOICES {
         let mut sender = open_endpoints(&namespace, &[own("a0", Traffic::Sent)], choice);
         if choice != SocketChoice::Packet && !has_af_xdp(&namespace) {
@@ -73,49 +66,67 @@ fn a_sender_refuses_what_the_interface_does_not_carry() {
         let arrived = receive_all(&mut receiver, &mut slab, 4);
         let expected = [0, 1, 2, 5].map(|index| (0, frames[index].clone()));
         assert_eq!(arrived, expected, "{choice:?}");
+        refuses_what_is_down(&namespace, choice, &mut sender, &mut receiver, &mut slab);
+    }
+}
 
-        // The frames of one call may wait in the ring until the interface is up; later ones are refused.
-        set_up("a0", false);
-        let short: Vec<Vec<u8>> = (0..5).map(|number| frame(100 + number, false)).collect();
-        let (mut taken, mut refused) = (Vec::new(), 0);
-        for frame in &short {
-            match sender.transmit(0, &[frame]).expect("there") {
-                Sent { taken: 1, stopped: None } => taken.push((0, frame.clone())),
-                sent => {
-                    assert_eq!((sent.taken, sent.stopped), (0, Some(Stopped::Down)), "{choice:?}");
-                    refused += 1;
-                }
+/// Sets an interface up or down.
+fn set_up(namespace: &Namespace, name: &str, is_up: bool) {
+    let set = || {
+        let mut netlink = Netlink::open()?;
+        if is_up { netlink.set_up(name) } else { netlink.set_down(name) }
+    };
+    namespace.inside(set).expect("entered").expect("set");
+}
+
+/// Frames of one call may wait in the ring until the interface is up; later ones are refused. Without a
+/// carrier each frame stays with its owner, or is counted.
+fn refuses_what_is_down(
+    namespace: &Namespace,
+    choice: SocketChoice,
+    sender: &mut Interfaces,
+    receiver: &mut Interfaces,
+    slab: &mut FrameSlab,
+) {
+    set_up(namespace, "a0", false);
+    let short: Vec<Vec<u8>> = (0..5).map(|number| frame(100 + number, false)).collect();
+    let (mut taken, mut refused) = (Vec::new(), 0);
+    for frame in &short {
+        match sender.transmit(0, &[frame]).expect("there") {
+            Sent { taken: 1, stopped: None } => taken.push((0, frame.clone())),
+            sent => {
+                assert_eq!((sent.taken, sent.stopped), (0, Some(Stopped::Down)), "{choice:?}");
+                refused += 1;
             }
         }
-        assert_eq!(refused, 4 + usize::from(choice == SocketChoice::Packet), "{choice:?}");
-        assert_eq!(sender.lost(), taken.len() as u64, "{choice:?}: those that wait");
-        set_up("a0", true);
-        let until = sender.now() + Duration::from_millis(100);
-        while sender.now() < until {
-            sender.wait(until).expect("waited");
-        }
-        assert_eq!(receive_all(&mut receiver, &mut slab, taken.len()), taken, "{choice:?}");
-        assert_eq!(sender.lost(), 0, "{choice:?}");
-
-        // Without a carrier each frame stays with its owner, or is counted.
-        set_up("a1", false);
-        let unsent = sender.transmit(0, &short.iter().map(Vec::as_slice).collect::<Vec<_>>()).expect("there");
-        let lost = sender.lost();
-        assert_eq!(lost, unsent.taken as u64, "{choice:?}");
-        for _ in 0..3 {
-            let sent = sender.transmit(0, &[&short[0], &short[1]]).expect("there");
-            assert_eq!(sent, Sent { taken: 0, stopped: Some(Stopped::Busy) }, "{choice:?}: known, and kept");
-        }
-        set_up("a1", true);
-        let mut rest: Vec<&[u8]> = short.iter().map(Vec::as_slice).collect();
-        while !rest.is_empty() {
-            let taken = sender.transmit(0, &rest).expect("there").taken;
-            rest.drain(..taken);
-        }
-        let expected: Vec<_> = short.iter().map(|frame| (0, frame.clone())).collect();
-        assert_eq!(receive_all(&mut receiver, &mut slab, 5), expected, "{choice:?}");
-        assert_eq!(sender.lost(), lost, "{choice:?}");
     }
+    assert_eq!(refused, 4 + usize::from(choice == SocketChoice::Packet), "{choice:?}");
+    assert_eq!(sender.lost(), taken.len() as u64, "{choice:?}: those that wait");
+    set_up(namespace, "a0", true);
+    let until = sender.now() + Duration::from_millis(100);
+    while sender.now() < until {
+        sender.wait(until).expect("waited");
+    }
+    assert_eq!(receive_all(receiver, slab, taken.len()), taken, "{choice:?}");
+    assert_eq!(sender.lost(), 0, "{choice:?}");
+
+    set_up(namespace, "a1", false);
+    let unsent = sender.transmit(0, &short.iter().map(Vec::as_slice).collect::<Vec<_>>()).expect("there");
+    let lost = sender.lost();
+    assert_eq!(lost, unsent.taken as u64, "{choice:?}");
+    for _ in 0..3 {
+        let sent = sender.transmit(0, &[&short[0], &short[1]]).expect("there");
+        assert_eq!(sent, Sent { taken: 0, stopped: Some(Stopped::Busy) }, "{choice:?}: known, and kept");
+    }
+    set_up(namespace, "a1", true);
+    let mut rest: Vec<&[u8]> = short.iter().map(Vec::as_slice).collect();
+    while !rest.is_empty() {
+        let taken = sender.transmit(0, &rest).expect("there").taken;
+        rest.drain(..taken);
+    }
+    let expected: Vec<_> = short.iter().map(|frame| (0, frame.clone())).collect();
+    assert_eq!(receive_all(receiver, slab, 5), expected, "{choice:?}");
+    assert_eq!(sender.lost(), lost, "{choice:?}");
 }
 
 #[test]

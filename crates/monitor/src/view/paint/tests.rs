@@ -276,14 +276,10 @@ fn home() -> Screen {
             ..queue("shaper", 0, None, packets)
         };
         let tree = vec![shaper, queue("voice", 1, Some(0), 1), queue("rest", 2, Some(0), packets - 1)];
+        let name = "router:client bottleneck".to_owned();
         let ports = vec![
             port("modem:isp", 0, 1, 1.2e-3),
-            PortSample {
-                name: "router:client bottleneck".to_owned(),
-                index: 1,
-                queues: tree,
-                ..PortSample::default()
-            },
+            PortSample { name, index: 1, queues: tree, ..PortSample::default() },
         ];
         let flow = |name: &str, delay: f64| FlowSample {
             name: name.to_owned(),
