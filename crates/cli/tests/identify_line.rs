@@ -227,6 +227,35 @@ fn expect_files(folder: &Path, done: &Output, is_decided: bool) {
     }
 }
 
+/// A laboratory whose queue drops at the head.
+const LABORATORY: &str = "duration = \"20s\"\nnode = { server = {}, router = {}, home = {} }\n\
+    link.core = { between = [\"server\", \"router\"], rate = \"1gbit\", delay = \"5ms\" }\n\
+    link.line = { between = [\"router\", \"home\"], rate = \"4mbit\", delay = \"10ms\" }\n\
+    port.\"router:home\".queue.q = { kind = \"fifo\", limit = \"40kB\", overflow = \"head\" }\n\
+    flow.own = { from = \"server\", to = \"home\", size = \"1442B\", rate = \"3mbit\" }\n";
+
+/// A run outside its fidelity limits (exit code 5) says so, and may be left undecided.
+#[test]
+fn the_queue_of_a_file_that_runs_live_is_named_or_left_undecided() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::write(folder.path().join("line.toml"), LABORATORY).expect("written");
+    let identify = |options: &[&str]| {
+        let mut command = lockgate();
+        command.current_dir(folder.path()).args(["identify", "line.toml", "--live", "--alone"]);
+        command.args(["--most", "12mbit", "--direction", "up"]).args(options).output().expect("runs")
+    };
+    let done = identify(&[]);
+    let Some(name) = name(&done) else { return };
+    println!("{name}\n{}", text(&done.stdout));
+    assert!(matches!(done.status.code(), Some(0 | 5)), "{}", text(&done.stderr));
+    assert!(abstains(&name) || name == "fifo-head", "{}", text(&done.stdout));
+    assert!(text(&done.stdout).starts_with("from server to home: "), "{}", text(&done.stdout));
+    let done = identify(&["--between", "server", "router"]);
+    let said = text(&done.stderr);
+    assert!(done.status.code() == Some(2) && said.contains("`router` is a router"), "{said}");
+}
+
 #[test]
 fn a_host_behind_a_nat_is_answered_both_ways() {
     let _alone = alone();

@@ -54,7 +54,7 @@ pub mod testbed;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 #[cfg(target_os = "linux")]
-pub use run::watched;
+pub use run::{beside, watched};
 #[cfg(not(target_os = "linux"))]
 pub use unsupported::watched;
 

@@ -25,7 +25,7 @@ use crate::driver::{Driven, Wire, drive};
 use crate::failure::Failure;
 use crate::frames::Frames;
 use crate::kernel::Kernel;
-use crate::network::Network;
+use crate::network::{Account, Network};
 use crate::testbed::{self, Testbed};
 use crate::traffic::send::{self, Sent};
 use crate::traffic::tcp;
@@ -57,7 +57,34 @@ pub fn watched(
     scenario: &Scenario,
     seed: Seed,
     stop: &mut (dyn FnMut(Instant) -> bool + Send),
+    driver_end: Option<DriverEnd>,
+) -> Result<Outcome, Failure> {
+    running(scenario, seed, stop, driver_end, None)
+}
+
+/// Work of the caller on the hosts of a run.
+type Work<'a> = &'a mut (dyn FnMut(&Testbed) + Send);
+
+/// Runs `scenario` as [`run`](crate::run) does, with `work` on a thread of its own from the start of the run;
+/// the run ends with it.
+///
+/// # Errors
+/// See [`Failure`]. No namespace or interface remains in any case.
+pub fn beside(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
+    work: Work<'_>,
+) -> Result<Outcome, Failure> {
+    running(scenario, seed, stop, None, Some(work))
+}
+
+fn running(
+    scenario: &Scenario,
+    seed: Seed,
+    stop: &mut (dyn FnMut(Instant) -> bool + Send),
     mut driver_end: Option<DriverEnd>,
+    work: Option<Work<'_>>,
 ) -> Result<Outcome, Failure> {
     crate::preflight::check(scenario)?;
     let scenario = &*scenario.with_starts(seed);
@@ -83,10 +110,19 @@ pub fn watched(
     let (tell, connection_events) = mailbox();
     let interval = network.recording().interval;
     let files = random_files(scenario, seed)?;
+    let is_done = AtomicBool::new(false);
+    let mut stop = |now| stop(now) || is_done.load(Ordering::Relaxed);
     let connections = tcp::Ends { scenario, seed, clock: &clock, halt: &halt, tell, interval, files };
     let (driven, cost, ends, programs) = thread::scope(|scope| {
         let ends = Ends::start(scope, &testbed, &connections, connection_events, &mut kernel)?;
-        let (network, driver_end) = (&mut network, driver_end.as_mut());
+        if let Some(work) = work {
+            scope.spawn(|| {
+                clock.sleep_until(Instant::ZERO);
+                work(&testbed);
+                is_done.store(true, Ordering::Relaxed);
+            });
+        }
+        let (network, driver_end, stop) = (&mut network, driver_end.as_mut(), &mut stop);
         let thread = scope.spawn(|| driving(network, &mut kernel, &wires, &clock, stop, driver_end));
         let driven = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         halt.store(true, Ordering::Relaxed);
@@ -97,9 +133,26 @@ pub fn watched(
     })?;
     let (mut recording, account) = network.close()?;
     warn(&mut recording, &ends, scenario);
-    let figures = Measurements {
+    let figures = measured(&recording, account, &driven, &cost, &ends);
+    recording.engine.events = driven.frames;
+    recording.engine.wall_s = wall.now().as_secs_f64();
+    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
+    let machine = [("af_xdp", packet_socket_reason.is_none()), ("kept_awake", awake.is_ok())];
+    let unfaithful = add_fidelity(&mut recording, &figures, machine);
+    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, packet_socket_reason })
+}
+
+/// Returns what tells whether the run was faithful.
+fn measured(
+    recording: &Recording,
+    account: Account,
+    driven: &Driven,
+    cost: &Cost,
+    ends: &Sent,
+) -> Measurements {
+    Measurements {
         lateness: account.lateness,
-        slip: ends.slip,
+        slip: ends.slip.clone(),
         send_errors: ends.errors,
         host_losses: account.lost_before + account.lost_after,
         ring_overruns: driven.overruns,
@@ -108,13 +161,7 @@ pub fn watched(
         stalled: driven.stalled,
         duration: recording.duration,
         driver_cpu: cost.cpu,
-    };
-    recording.engine.events = driven.frames;
-    recording.engine.wall_s = wall.now().as_secs_f64();
-    recording.engine.cpu_s = cpu_time().as_secs_f64() - cpu.as_secs_f64();
-    let machine = [("af_xdp", packet_socket_reason.is_none()), ("kept_awake", awake.is_ok())];
-    let unfaithful = add_fidelity(&mut recording, &figures, machine);
-    Ok(Outcome { recording, stopped_early: driven.stopped_early, unfaithful, programs, packet_socket_reason })
+    }
 }
 
 /// Returns the wires between the hosts and the namespace in the middle.

@@ -73,6 +73,9 @@ pub(crate) struct Identify {
     /// Probes between two network namespaces, by name or path
     #[arg(long, value_names = ["A", "B"], num_args = 2, conflicts_with = "replay")]
     pub(crate) netns: Vec<String>,
+    /// Runs the file on real packets meanwhile, and probes between two of its hosts
+    #[arg(long, requires = "line")]
+    pub(crate) live: bool,
     /// Directions of a real line: from here (`up`), to here (`down`), or one after the other
     #[arg(long, value_enum, default_value_t)]
     pub(crate) direction: Direction,

@@ -68,11 +68,13 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
         let path = Path::new(line);
         path.is_file() || path.extension().is_some_and(|ending| ending == "toml")
     };
+    let fine = |()| Exit::Ok;
     let done = match (&arguments.replay, arguments.line.as_deref(), &arguments.netns[..]) {
-        (Some(file), ..) => replayed(file, &mut take),
-        (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take),
-        (_, Some(line), _) => between_hosts(arguments, line, &mut take),
-        (.., [a, b]) => between_namespaces(arguments, a, b, &mut take),
+        (Some(file), ..) => replayed(file, &mut take).map(fine),
+        (_, Some(file), _) if arguments.live => in_live_file(arguments, Path::new(file), &mut take),
+        (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take).map(fine),
+        (_, Some(line), _) => between_hosts(arguments, line, &mut take).map(fine),
+        (.., [a, b]) => between_namespaces(arguments, a, b, &mut take).map(fine),
         _ => Err(runs::no_file()),
     };
     // One direction that was judged is shown and written, whatever became of the other.
@@ -82,7 +84,7 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
         }
         write(files, arguments.to.as_deref(), &all)?;
     }
-    done.map(|()| Exit::Ok)
+    done
 }
 
 /// Writes the files that were asked for; `name` is that of the scenario.
@@ -117,12 +119,12 @@ fn write(files: Files, name: Option<&Path>, all: &[Probed]) -> Result<(), Failur
 }
 
 #[cfg(target_os = "linux")]
-use real::{between_hosts, between_namespaces, serve};
+use real::{between_hosts, between_namespaces, in_live_file, serve};
 
 /// Returns the failure of real lines on other systems than Linux.
 #[cfg(not(target_os = "linux"))]
 mod unsupported {
-    use super::{Exit, Failure, Identify, Probed};
+    use super::{Exit, Failure, Identify, Path, Probed};
 
     fn missing() -> Failure {
         Failure::usage("probing a real line needs Linux", "a scenario file can be probed anywhere")
@@ -136,6 +138,10 @@ mod unsupported {
         Err(missing())
     }
 
+    pub(super) fn in_live_file(_: &Identify, _: &Path, _: &mut dyn FnMut(Probed)) -> Result<Exit, Failure> {
+        Err(missing())
+    }
+
     pub(super) fn between_namespaces(
         _: &Identify,
         _: &str,
@@ -146,7 +152,7 @@ mod unsupported {
     }
 }
 #[cfg(not(target_os = "linux"))]
-use unsupported::{between_hosts, between_namespaces, serve};
+use unsupported::{between_hosts, between_namespaces, in_live_file, serve};
 
 fn saved(
     path: Option<&Path>,

@@ -1,9 +1,11 @@
 //! Probes of real lines: to another host, between two network namespaces, and the end that answers.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
 use std::sync::mpsc::channel;
 
-use lockgate::units::{Bytes, Rate};
+use lockgate::Seed;
+use lockgate::units::{Bytes, Duration, Rate};
 use lockgate_dataplane::namespace::Namespace;
 use lockgate_dataplane::netlink::Netlink;
 use lockgate_identify::{Arrival, Identified, Limits, Observation, Probe, Prober, Sent, identify};
@@ -13,7 +15,7 @@ use lockgate_live::line_probe::{
 };
 use lockgate_monitor::server::fresh_token;
 
-use super::{Probed, limits};
+use super::{Probed, ends, limits};
 use crate::arguments::{self, Identify, identify_address};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
@@ -152,6 +154,9 @@ pub(super) fn between_hosts(
         .map_err(|error| failed(&error))
 }
 
+/// Longest live run of a file: a bound for a probe that does not end.
+const LONGEST_RUN: Duration = Duration::from_secs(3_600);
+
 /// Probes between two network namespaces.
 pub(super) fn between_namespaces(
     arguments: &Identify,
@@ -160,35 +165,93 @@ pub(super) fn between_namespaces(
     take: &mut dyn FnMut(Probed),
 ) -> Result<(), Failure> {
     let limits = limits(arguments)?;
-    let refused = |why: lockgate_dataplane::error::Refusal| Failure::Missing {
+    let [near, far] = [Namespace::open(a).map_err(refused)?, Namespace::open(b).map_err(refused)?];
+    interrupt::listen();
+    between(arguments, &limits, [&near, &far], [a, b], take)
+}
+
+/// Probes between two hosts of a file that runs on real packets meanwhile.
+pub(super) fn in_live_file(
+    arguments: &Identify,
+    file: &Path,
+    take: &mut dyn FnMut(Probed),
+) -> Result<Exit, Failure> {
+    let mut scenario = arguments.seeded.reading.read(file)?;
+    let (from, to) = ends(arguments, &scenario)?;
+    let limits = limits(arguments)?;
+    lockgate::prepare_live()?;
+    interrupt::listen();
+    scenario.duration = LONGEST_RUN;
+    if arguments.alone {
+        for flow in &mut scenario.flows {
+            (flow.start, flow.start_law) = (LONGEST_RUN, None);
+        }
+    }
+    let (results, probed) = channel();
+    let mut done = Ok(());
+    let seed = Seed(arguments.seeded.seed);
+    let outcome =
+        lockgate_live::beside(&scenario, seed, &mut |_| interrupt::is_requested(), &mut |testbed| {
+            let named = |name: &str| {
+                let host = testbed.hosts.iter().find(|host| host.name == name).map(|host| &host.namespace);
+                host.ok_or_else(|| {
+                    let help = "name hosts, at which flows or links end, with `--between FROM TO`";
+                    Failure::usage(format!("`{name}` is a router, and a probe goes between hosts"), help)
+                })
+            };
+            done = named(&from).and_then(|near| Ok([near, named(&to)?])).and_then(|spaces| {
+                between(arguments, &limits, spaces, [&from, &to], &mut |one| {
+                    let _ = results.send(one);
+                })
+            });
+        });
+    probed.try_iter().for_each(take);
+    done?;
+    let outcome = outcome.map_err(Failure::live)?;
+    for why in &outcome.unfaithful {
+        tell!("outside the fidelity limits: {why}");
+    }
+    Ok(if outcome.unfaithful.is_empty() { Exit::Ok } else { Exit::Unfaithful })
+}
+
+fn refused(why: lockgate_dataplane::error::Refusal) -> Failure {
+    Failure::Missing {
         message: why.to_string(),
         help:
             "name two of `ip netns`, or paths such as `/proc/PID/ns/net`; entering them needs root's rights"
                 .to_owned(),
-    };
-    let spaces = [Namespace::open(a).map_err(refused)?, Namespace::open(b).map_err(refused)?];
-    interrupt::listen();
-    let noise = quiet_host(most(&limits))?;
-    let address = common_address(&spaces).map_err(refused)?.ok_or_else(|| {
+    }
+}
+
+/// Probes between two namespaces, which have these names.
+fn between(
+    arguments: &Identify,
+    limits: &Limits,
+    spaces: [&Namespace; 2],
+    [a, b]: [&str; 2],
+    take: &mut dyn FnMut(Probed),
+) -> Result<(), Failure> {
+    let noise = quiet_host(most(limits))?;
+    let address = common_address(spaces).map_err(refused)?.ok_or_else(|| {
         Failure::usage(
             format!("no address of `{b}` is reached from `{a}`"),
             "give both an address and a route to each other, and set their interfaces up",
         )
     })?;
-    announce(&limits, directions(arguments), &noise);
+    announce(limits, directions(arguments), &noise);
     let token = fresh_token()?;
     let server = Server {
         address,
         token: token.clone(),
-        most: most(&limits),
+        most: most(limits),
         bytes: limits.bytes,
-        at_most: lockgate_engine::units::Duration::from_secs(3_600),
+        at_most: LONGEST_RUN,
         once: true,
     };
-    beside_server(&spaces, &server, |at| {
+    beside_server(spaces, &server, |at| {
         let (results, probed) = channel();
         let inside = spaces[0].inside(|| {
-            probe(at, &token, &limits, directions(arguments), [a, b], &mut |probed| {
+            probe(at, &token, limits, directions(arguments), [a, b], &mut |probed| {
                 let _ = results.send(probed);
             })
         });
@@ -202,7 +265,7 @@ pub(super) fn between_namespaces(
 
 /// Calls `client` with the address of `server` while it runs in the second namespace.
 fn beside_server(
-    spaces: &[Namespace; 2],
+    spaces: [&Namespace; 2],
     server: &Server,
     client: impl FnOnce(SocketAddr) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -229,7 +292,7 @@ fn beside_server(
 }
 
 /// Returns an address of the second namespace to which the first has a route; the port is any.
-fn common_address([a, b]: &[Namespace; 2]) -> Result<Option<SocketAddr>, lockgate_dataplane::error::Refusal> {
+fn common_address([a, b]: [&Namespace; 2]) -> Result<Option<SocketAddr>, lockgate_dataplane::error::Refusal> {
     let addresses = b.inside(|| Netlink::open()?.addresses())??;
     let mut addresses: Vec<IpAddr> = addresses.iter().map(|one| one.address).collect();
     addresses.retain(|address| !address.is_loopback());
