@@ -90,6 +90,8 @@ pub struct Identified {
     pub moments: Option<Moments>,
     /// Simulated passes.
     pub passes: usize,
+    /// True if bytes or time are left for less than a round of excess.
+    pub is_spent: bool,
 }
 
 impl Identified {
@@ -453,8 +455,9 @@ fn conclude<P: Prober>(
         (None, Some(_)) if odds < LEAST_ODDS => Verdict::Undecided,
         (None, Some(_)) => Verdict::Decided,
     };
+    let estimate = experiment.estimate();
+    let is_spent = estimate.as_ref().is_some_and(|estimate| experiment.scale(estimate.rate).is_spent());
     let Experiment { probe, observed, .. } = experiment;
-    let estimate = estimate(&probe, &observed);
     let moments = moments.filter(|_| verdict == Verdict::Decided);
-    Identified { probe, observed, estimate, fits, odds, verdict, moments, passes }
+    Identified { probe, observed, estimate, fits, odds, verdict, moments, passes, is_spent }
 }

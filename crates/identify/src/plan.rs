@@ -14,6 +14,9 @@ const PING_COUNT: usize = 16;
 /// Most packets of a round.
 const MOST_PACKETS: f64 = 10_000.0;
 
+/// Rate of a round of excess over that of the line.
+const EXCESS: f64 = 1.5;
+
 /// Quantities that scale a pattern.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
@@ -33,13 +36,22 @@ impl Scale {
         f64::from(FULL) * 8.0 / self.rate
     }
 
-    /// Returns how long a round may send at `excess` times the rate, in seconds: one and a half, or as many
-    /// as 120 packets take, within what is left.
-    fn duration(&self, excess: f64) -> f64 {
-        let wanted = (120.0 * self.packet_time()).clamp(1.5, 3.0);
-        let bytes = self.bytes * 8.0 / (self.rate * excess);
+    /// Returns true if what is left cuts a round of excess short.
+    pub fn is_spent(&self) -> bool {
+        self.duration(EXCESS) < self.wanted(EXCESS)
+    }
+
+    /// Returns how long a round sends at `excess` times the rate if enough is left, in seconds: one and a half,
+    /// or as many as 120 packets take, within the most packets of a round.
+    fn wanted(&self, excess: f64) -> f64 {
         let packets = MOST_PACKETS * self.packet_time() / excess;
-        wanted.min(bytes).min(packets).min(self.seconds).max(0.0)
+        (120.0 * self.packet_time()).clamp(1.5, 3.0).min(packets)
+    }
+
+    /// Returns how long a round may send at `excess` times the rate, in seconds, within what is left.
+    fn duration(&self, excess: f64) -> f64 {
+        let bytes = self.bytes * 8.0 / (self.rate * excess);
+        self.wanted(excess).min(bytes).min(self.seconds).max(0.0)
     }
 }
 
@@ -109,7 +121,7 @@ pub fn round(purpose: Purpose, start: f64, scale: &Scale) -> Vec<Sent> {
             }
         }
         Purpose::Excess | Purpose::Deep => {
-            let excess: f64 = if purpose == Purpose::Deep { 2.5 } else { 1.5 };
+            let excess: f64 = if purpose == Purpose::Deep { 2.5 } else { EXCESS };
             let excess = excess.min(scale.most / rate);
             let duration = scale.duration(excess);
             pattern.flow(from, duration, rate * excess, FULL, 0, class::PLAIN);

@@ -157,16 +157,23 @@ fn queue(identified: &Identified) -> Property {
     }
 }
 
-/// Returns what would decide between the two best fits.
+/// Returns what would decide between the two best fits: more of the budget only if it was spent.
 fn what_would_decide(identified: &Identified) -> &'static str {
     let names: Vec<&str> = identified.fits.iter().take(2).map(|fit| fit.candidate.name).collect();
-    let sent = |purpose| identified.probe.rounds.iter().any(|round| round.purpose == purpose);
+    let Some(estimate) = &identified.estimate else { return "a longer excess would: allow more by --budget" };
+    let is_disturbed = identified.fits.first().is_some_and(|fit| fit.others > 0.0);
     if names.contains(&"shaper") && names.contains(&"fifo") {
         "a shaper with a small bucket is a FIFO: a longer pause before the train would show a larger one"
-    } else if !sent(Purpose::Gentle) || !sent(Purpose::Ecn) || !sent(Purpose::Classes) {
-        "more rounds would: allow more by --budget"
+    } else if identified.is_spent {
+        "more rounds, or longer ones, would: allow more by --budget or --for"
+    } else if is_disturbed {
+        "fewer others on the line would"
+    } else if estimate.jitter * estimate.rate > 0.5 * 8.0 * f64::from(FULL) {
+        "less jitter would: a wire, or hosts with less to do"
+    } else if !estimate.is_full {
+        "a queue that is filled would: send at a higher --most"
     } else {
-        "a longer excess would: allow more by --budget, while fewer others use the line"
+        "no round shows a difference: what one does besides did not act"
     }
 }
 

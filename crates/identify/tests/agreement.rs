@@ -8,8 +8,8 @@ use lockgate_identify::candidates::Setting;
 use lockgate_identify::moments::{LENGTHS, moments};
 use lockgate_identify::plan::{Scale, round};
 use lockgate_identify::{
-    Candidate, Fit, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay, Round, Verdict,
-    estimate, identify, in_scenario, properties, report,
+    Candidate, Fit, Identified, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay,
+    Round, Verdict, estimate, identify, in_scenario, properties, report,
 };
 use lockgate_scenario::{Override, Scenario};
 
@@ -97,6 +97,14 @@ fn a_files_queue_is_named_and_written() {
     assert!((rate - SETTING.rate).abs() < half && half < 0.02 * rate, "{rate} +- {half}");
     let all = properties(&found);
     assert!(all.len() <= 13 && all[0].value.starts_with("codel: "), "{all:?}");
+
+    // More of a budget is said to decide only if it was spent.
+    for is_spent in [false, true] {
+        let open = Identified { verdict: Verdict::Undecided, is_spent, ..found.clone() };
+        let said = &properties(&open)[0].value;
+        assert!(said.starts_with("not decidable: ") && said.contains("--budget") == is_spent, "{said}");
+    }
+    assert!(!found.is_spent, "{} bytes of {}", found.probe.bytes(), limits.bytes);
 
     let record = Record::new(&limits, &found.probe, &found.observed);
     let bytes = serde_json::to_vec(&record).expect("JSON");
