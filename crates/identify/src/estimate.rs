@@ -52,8 +52,10 @@ pub struct Estimate {
     pub bucket: f64,
     /// Rate at which a burst arrived, in bit/s.
     pub peak: f64,
-    /// Share of packets lost on the idle line.
+    /// Share of packets lost on the idle line, or below its rate.
     pub loss: f64,
+    /// Standard error of that share.
+    pub loss_error: f64,
     /// True if packets were lost in excess, so that the longest wait is a limit.
     pub is_full: bool,
 }
@@ -305,7 +307,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
     let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy, gain));
     let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
-    let share_lost = idle_lost as f64 / idle_count.max(1) as f64;
+    let (loss, loss_error) = losses(probe, observed, goodput, (idle_lost, idle_count));
     Some(Estimate {
         base,
         jitter,
@@ -321,9 +323,36 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         wait,
         bucket,
         peak,
-        loss: if idle_lost > 1 { share_lost } else { 0.0 },
+        loss,
+        loss_error,
         is_full: lost > 3 + probe.packets().count() / 50,
     })
+}
+
+/// Least packets of the ramp below the rate that tell the share of losses alone.
+const LEAST_BELOW: usize = 100;
+
+/// Share of the goodput up to which a step of the ramp is below the rate.
+const BELOW: f64 = 0.6;
+
+/// Returns the share of packets that are lost without a queue, and its standard error: those of the ramp below
+/// the rate, which no queue before it has dropped; if these are few, with the lost ones of the `idle` line. One
+/// lost packet alone is none.
+fn losses(probe: &Probe, observed: &Observation, goodput: f64, idle: (usize, usize)) -> (f64, f64) {
+    let (mut lost, mut count) = (0, 0);
+    for (round, arrivals) in probe.rounds.iter().zip(&observed.rounds) {
+        let is_below = sent_rate(&round.packets).is_some_and(|rate| rate < BELOW * goodput);
+        if round.purpose == Purpose::Ramp && is_below {
+            count += arrivals.len();
+            lost += arrivals.iter().filter(|arrival| arrival.is_none()).count();
+        }
+    }
+    if count < LEAST_BELOW {
+        (lost, count) = (lost + idle.0, count + idle.1);
+    }
+    let count = count.max(1) as f64;
+    let share = if lost > 1 { lost as f64 / count } else { 0.0 };
+    (share, (lost.max(1) as f64).sqrt() / count)
 }
 
 /// Returns the longest burst of full packets beyond `rate`, in bytes, over trains and excess: the largest

@@ -88,6 +88,9 @@ pub const LENGTHS: [u32; 2] = [FULL, 600];
 /// Degrees of freedom of Student's law: how far statistics may stray.
 const FREEDOM: f64 = 6.0;
 
+/// Lengths of a step that are tried: each half of the one before.
+const HALVINGS: usize = 3;
+
 /// Misfit up to which a line on which no others were seen has none.
 const FITS: f64 = 1.5;
 
@@ -162,6 +165,8 @@ struct Search<'a> {
     fit: &'a Fit,
     /// Length of others' frames; `None` if there are no others.
     length: Option<u32>,
+    /// Standard error of the share of packets lost without a queue.
+    loss_error: f64,
     observed: Vec<f64>,
 }
 
@@ -188,13 +193,15 @@ struct Found {
 }
 
 impl Search<'_> {
-    fn setting(&self, point: Point) -> Setting {
-        Setting { rate: libm::exp(point[0]), ..self.fit.setting }
-    }
-
     /// Returns the statistics of `seeds` passes with the rate and the others of `point`.
     fn passes(&self, point: Point, seeds: core::ops::Range<u64>) -> Vec<Vec<f64>> {
-        let Some(line) = line(self.fit.candidate, &self.setting(point)) else { return Vec::new() };
+        self.lossy_passes(point, self.fit.setting.loss, seeds)
+    }
+
+    /// Returns the same with this probability of a loss that no queue explains.
+    fn lossy_passes(&self, point: Point, loss: f64, seeds: core::ops::Range<u64>) -> Vec<Vec<f64>> {
+        let setting = Setting { rate: libm::exp(point[0]), loss, ..self.fit.setting };
+        let Some(line) = line(self.fit.candidate, &setting) else { return Vec::new() };
         let others = Others { rate: point[1] * libm::exp(point[0]), length: self.length.unwrap_or(FULL) };
         let jitter = self.scope.jitter * libm::exp(point[2]);
         let mut all = Vec::new();
@@ -357,9 +364,37 @@ impl Search<'_> {
             if weights.used.len() < 3 {
                 return None;
             }
-            point = moved(point, weights.step(&slopes, &difference(&self.observed, &mean(&runs)), point))?;
+            let step = weights.step(&slopes, &difference(&self.observed, &mean(&runs)), point);
+            point = self.damped(point, step, &weights, &runs[..runs.len().min(FEW as usize)])?;
         }
-        // Misfit and variance by passes that had no part in weights and slopes.
+        self.weighed(point, &weights, &slopes)
+    }
+
+    /// Returns the square of a mean's weighted distance from the observation.
+    fn square(&self, weights: &Weights, runs: &[Vec<f64>]) -> f64 {
+        let off = difference(&self.observed, &mean(runs));
+        weights.product(&off, &off)
+    }
+
+    /// Returns the point a step away, or half or a quarter of one, if passes with the draws of `runs`, which
+    /// are at the point itself, are nearer there, or farther by no more than chance; else the point. `None` if
+    /// the step is no number.
+    fn damped(&self, point: Point, step: Point, weights: &Weights, runs: &[Vec<f64>]) -> Option<Point> {
+        let most = self.square(weights, runs) + weights.used.len() as f64;
+        let mut length = 1.0;
+        for _ in 0..HALVINGS {
+            let next = moved(point, step.map(|part| part * length))?;
+            let passes = self.passes(next, 0..runs.len() as u64);
+            if passes.len() == runs.len() && self.square(weights, &passes) < most {
+                return Some(next);
+            }
+            length /= 2.0;
+        }
+        Some(point)
+    }
+
+    /// Returns a point with its misfit and variance, by passes that had no part in weights and slopes.
+    fn weighed(&self, point: Point, weights: &Weights, slopes: &[Vec<f64>; AXES]) -> Option<Found> {
         let runs = self.passes(point, SEEDS..2 * SEEDS);
         let centre = mean(&runs);
         let off = difference(&self.observed, &centre);
@@ -367,8 +402,15 @@ impl Search<'_> {
         let count = weights.used.len() as f64;
         let score = (FREEDOM + count) * libm::log(1.0 + square / FREEDOM) + weights.volume;
         let misfit = square / (count - 2.0).max(1.0);
-        let steps = runs.iter().map(|run| weights.step(&slopes, &difference(run, &centre), [0.0; AXES])[0]);
-        let variance = steps.map(|step| step * step).sum::<f64>() / (runs.len() as f64 - 1.0).max(1.0);
+        let move_of = |from: &[f64], to: &[f64]| weights.step(slopes, &difference(to, from), [0.0; AXES])[0];
+        let steps = runs.iter().map(|run| move_of(&centre, run));
+        let mut variance = steps.map(|step| step * step).sum::<f64>() / (runs.len() as f64 - 1.0).max(1.0);
+        // Random losses, of which only so many packets tell, lower the goodput as a lower rate does.
+        let lossy = (self.fit.setting.loss + self.loss_error).min(0.5);
+        let lossy = self.lossy_passes(point, lossy, SEEDS..SEEDS + FEW);
+        if lossy.len() == FEW as usize {
+            variance += move_of(&mean(&runs[..lossy.len()]), &mean(&lossy)).powi(2);
+        }
         let found = Found { point, length: self.length, variance, misfit, score };
         (variance.is_finite() && score.is_finite()).then_some(found)
     }
@@ -400,7 +442,7 @@ pub fn moments(
     for length in core::iter::once(None).chain(lengths.iter().copied().map(Some)) {
         let scope = Scope { probe, jitter: estimate.jitter, threshold, span, is_queued };
         let observed = scope.statistics(observed);
-        let search = Search { scope, fit, length, observed };
+        let search = Search { scope, fit, length, loss_error: estimate.loss_error, observed };
         all.extend(search.find(&search.starts(estimate)));
         if all.iter().any(|found| found.length.is_none() && found.misfit < FITS && estimate.is_quiet()) {
             break;
@@ -408,8 +450,9 @@ pub fn moments(
     }
     all.sort_by(|one, two| one.score.total_cmp(&two.score));
     let Found { point, length, variance, misfit, score } = *all.first()?;
-    // Lengths that fit as well leave the rate open between them.
-    let open = all.iter().filter(|found| found.score < score + OPEN);
+    // Lengths that fit as well leave the rate open between them. What even the best misses by counts less
+    // between them, too.
+    let open = all.iter().filter(|found| found.score < score + OPEN * misfit.max(1.0));
     let other = open.map(|found| (found.point[0] - point[0]).abs()).fold(0.0, f64::max);
     let rate = libm::exp(point[0]);
     let floor = if is_queued { FLOOR } else { UNQUEUED_FLOOR };
