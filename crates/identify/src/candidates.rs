@@ -159,6 +159,22 @@ impl Unknown {
     }
 }
 
+/// Target delays of a fine search, in seconds: each 1.3 times the one before.
+const TARGETS: [f64; 11] =
+    [0.0025, 0.0033, 0.0042, 0.0055, 0.0071, 0.0093, 0.012, 0.0157, 0.0204, 0.0265, 0.0345];
+
+impl Unknown {
+    /// Returns the values of a fine search.
+    pub fn fine(self, seen: &Setting) -> Vec<f64> {
+        match self {
+            Self::Target => TARGETS.to_vec(),
+            // Packets that a law drops at the head do not wait to the end: the limit is beyond the longest wait.
+            Self::Room => [1.0, 1.4, 2.0, 40.0].map(|factor| factor * seen.wait).to_vec(),
+            _ => self.grid(seen),
+        }
+    }
+}
+
 /// Queue that a line may have.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {

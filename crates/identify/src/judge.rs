@@ -47,15 +47,28 @@ const BUSY_ERROR: f64 = 0.08;
 /// several.
 const CLUMPED: f64 = 1.7;
 
+/// Full packets for which a shaper has room at least.
+const LEAST_ROOM: f64 = 3.0;
+
 /// Least mean lateness of real packets, in seconds.
 const LEAST_LATENESS: f64 = 2e-5;
+
+/// Seeds of passes.
+type Seeds = RangeInclusive<u64>;
 
 /// Seeds of the comparison after a round.
 const SEEDS: u64 = 4;
 
 /// Seeds of the last comparison, by which no setting was chosen: of the draws that it was fitted to, each
 /// setting is the best by chance too, and the more so the more parameters it has.
-const FRESH: RangeInclusive<u64> = SEEDS + 1..=SEEDS + 8;
+const FRESH: Seeds = SEEDS + 1..=SEEDS + 8;
+
+/// Seeds of a scan and of the walk after it, which draw the unknowns too.
+const COARSE: Seeds = 21..=22;
+const SMOOTH: Seeds = 21..=24;
+
+/// Relative error of an unknown at the end of the search: its last step.
+const RESOLUTION: f64 = 0.01;
 
 /// Candidates beside the best that are fitted again from its rate and others before the last comparison.
 const RIVALS: usize = 3;
@@ -113,25 +126,33 @@ impl<'a> Judge<'a> {
         Some(features(self.probe, &observed, &base, self.lateness))
     }
 
-    /// Returns the misfit and the spread of each feature for a fit, over simulations with these seeds.
-    fn compare(&mut self, fit: &Fit, seeds: RangeInclusive<u64>) -> Option<Vec<(f64, f64)>> {
-        let line = line(fit.candidate, &fit.setting)?;
+    /// Returns the features of a fit's passes with these seeds; of one if all are the same. Seeds beyond
+    /// [`SEEDS`] also draw the unknowns, within what the search resolves.
+    fn passes(&mut self, fit: &Fit, seeds: Seeds) -> Option<Vec<Vec<Feature>>> {
+        let is_blurred = *seeds.start() > SEEDS;
         let is_random =
             fit.others > 0.0 || fit.candidate.draws || fit.setting.loss > 0.0 || !self.late.is_empty();
-        let count = if is_random { usize::MAX } else { 1 };
-        let mut runs = Vec::new();
+        let count = if is_random || is_blurred { usize::MAX } else { 1 };
+        let own = line(fit.candidate, &fit.setting)?;
+        let mut passes = Vec::new();
         for seed in seeds.take(count) {
-            runs.push(self.simulate(&line, fit.of_others(), seed)?);
+            let blurred = if is_blurred { line(fit.candidate, &blurred(fit, Seed(seed))) } else { None };
+            passes.push(self.simulate(blurred.as_ref().unwrap_or(&own), fit.of_others(), seed)?);
         }
+        Some(passes)
+    }
+
+    /// Returns the misfit and the spread of each feature over passes.
+    fn compare(&self, passes: &[Vec<Feature>]) -> Vec<(f64, f64)> {
         let misfits = self.observed.iter().enumerate().map(|(index, feature)| {
-            let values: Vec<f64> = runs
+            let values: Vec<f64> = passes
                 .iter()
-                .filter_map(|run| Some(run.get(index)?.value))
+                .filter_map(|pass| Some(pass.get(index)?.value))
                 .filter(|value| value.is_finite())
                 .collect();
-            misfit(feature, &values, runs.len(), &self.noise)
+            misfit(feature, &values, passes.len(), &self.noise)
         });
-        Some(misfits.collect())
+        misfits.collect()
     }
 
     /// True if a setting is one that the candidate is not searched with.
@@ -139,17 +160,21 @@ impl<'a> Judge<'a> {
         // A law whose target is hardly exceeded does nothing: it is the queue without it.
         let has_law = candidate.unknown.contains(&Unknown::Target);
         let is_idle = has_law && setting.target > 0.5 * self.noise.wait && setting.target > 0.001;
-        // A bucket that let no burst pass is none.
+        // A bucket that let no burst pass is none, and a shaper without room for packets is a policer.
         let is_shaper = [Unknown::Bucket, Unknown::Wait].iter().all(|one| candidate.unknown.contains(one));
-        is_idle || is_shaper && setting.bucket().0 as f64 > 2.5 * self.estimate.bucket
+        let has_burst = setting.bucket().0 as f64 <= 2.5 * self.estimate.bucket;
+        let has_room = setting.wait * setting.rate >= LEAST_ROOM * f64::from(FULL) * 8.0;
+        is_idle || is_shaper && !(has_burst && has_room)
     }
 
     /// Weighs a fit by simulations with these seeds: sets its misfit, evidence and spread.
-    fn weigh(&mut self, fit: &mut Fit, seeds: RangeInclusive<u64>) {
+    fn weigh(&mut self, fit: &mut Fit, seeds: Seeds) {
         let excluded = self.is_excluded(fit.candidate, &fit.setting);
-        let compared = if excluded { None } else { self.compare(fit, seeds) };
+        let is_blurred = *seeds.start() > SEEDS;
+        let passes = if excluded { None } else { self.passes(fit, seeds) };
+        let compared = passes.map(|passes| self.compare(&passes));
         let Some(compared) = compared else {
-            (fit.misfit, fit.evidence) = (f64::INFINITY, f64::INFINITY);
+            (fit.misfit, fit.evidence, fit.cost) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
             return;
         };
         let busy = self.busy(fit);
@@ -157,9 +182,11 @@ impl<'a> Judge<'a> {
         // What a setting misses by within the error that even the right queue has says nothing.
         fit.evidence = busy + compared.iter().map(|(misfit, _)| misfit.max(1.0)).sum::<f64>();
         fit.worst = self.worst(&compared);
+        let spread: f64 = compared.iter().map(|(_, spread)| spread).sum();
+        let is_real = !self.late.is_empty();
+        fit.cost = fit.misfit + if is_real || is_blurred { spread } else { 0.0 };
         // On exact stamps a queue without draws repeats itself.
-        let has_spread = !self.late.is_empty();
-        fit.spread = if has_spread { compared.iter().map(|(_, spread)| spread).sum() } else { 0.0 };
+        fit.spread = if is_real { spread } else { 0.0 };
     }
 
     /// Fits a candidate coarsely: the grid of its unknowns, or the fit before. Returns the best for each rate
@@ -191,6 +218,7 @@ impl<'a> Judge<'a> {
                     spread,
                     count,
                     worst: (0, f64::INFINITY),
+                    cost: f64::INFINITY,
                 };
                 self.weigh(&mut fit, 1..=1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
@@ -249,8 +277,8 @@ impl<'a> Judge<'a> {
 
     /// Improves a fit: each unknown and the rate, in ever smaller steps.
     fn refine(&mut self, fit: &mut Fit, steps: &[f64]) {
-        let seeds = if fit.others > 0.0 || !self.late.is_empty() { 2 } else { 1 };
-        self.weigh(fit, 1..=seeds);
+        let seeds = &(if fit.others > 0.0 || !self.late.is_empty() { 1..=2 } else { 1..=1 });
+        self.weigh(fit, seeds.clone());
         for &step in steps {
             self.walk_unknowns(fit, step, seeds, false);
             self.walk(fit, 1.0 + step * 0.12, seeds, false, &|setting, factor| setting.rate *= factor);
@@ -261,7 +289,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Moves along each unknown; if `is_settled`, others stay what they are.
-    fn walk_unknowns(&mut self, fit: &mut Fit, step: f64, seeds: u64, is_settled: bool) {
+    fn walk_unknowns(&mut self, fit: &mut Fit, step: f64, seeds: &Seeds, is_settled: bool) {
         for unknown in fit.candidate.unknown {
             let wide = if matches!(unknown, Unknown::Target | Unknown::Probability) { 2.0 } else { 1.0 };
             self.walk(fit, 1.0 + step * wide, seeds, is_settled, &|setting, factor| {
@@ -273,12 +301,12 @@ impl<'a> Judge<'a> {
     }
 
     /// Moves along the rate of others, if that does not follow from the goodput.
-    fn walk_others(&mut self, fit: &mut Fit, factor: f64, seeds: u64) {
+    fn walk_others(&mut self, fit: &mut Fit, factor: f64, seeds: &Seeds) {
         for factor in [factor, 1.0 / factor] {
             let others = (fit.others * factor).min(0.7 * fit.setting.rate);
             let mut next = Fit { others, ..fit.clone() };
-            self.weigh(&mut next, 1..=seeds);
-            if next.misfit < fit.misfit {
+            self.weigh(&mut next, seeds.clone());
+            if next.cost < fit.cost {
                 *fit = next;
             }
         }
@@ -289,7 +317,7 @@ impl<'a> Judge<'a> {
         &mut self,
         fit: &mut Fit,
         factor: f64,
-        seeds: u64,
+        seeds: &Seeds,
         is_settled: bool,
         change: &dyn Fn(&mut Setting, f64),
     ) {
@@ -304,8 +332,8 @@ impl<'a> Judge<'a> {
                 if !is_free(next.candidate) && !is_settled {
                     next.others = others(self.estimate, next.candidate, next.setting.rate);
                 }
-                self.weigh(&mut next, 1..=seeds);
-                if next.misfit >= fit.misfit - 0.05 {
+                self.weigh(&mut next, seeds.clone());
+                if next.cost >= fit.cost - 0.05 {
                     break;
                 }
                 *fit = next;
@@ -369,7 +397,7 @@ impl<'a> Judge<'a> {
             known.push((fit.candidate.name, found));
             let mut next = Fit { others: found.others, length: found.length, ..fit.clone() };
             next.setting.rate = found.rate;
-            self.walk_settled(&mut next, &[0.1, 0.03]);
+            self.walk_settled(&mut next, &[0.1, 0.03], &(1..=2));
             self.weigh(&mut next, 1..=SEEDS);
             if next.misfit < fit.misfit {
                 *fit = next;
@@ -377,8 +405,7 @@ impl<'a> Judge<'a> {
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
         self.challenge(fits, all);
-        let best = fits.iter().map(|fit| fit.misfit).fold(f64::INFINITY, f64::min);
-        for fit in fits.iter_mut().filter(|fit| fit.misfit < best + HOPELESS) {
+        for fit in &mut *fits {
             self.weigh(fit, FRESH);
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
@@ -388,10 +415,53 @@ impl<'a> Judge<'a> {
     }
 
     /// Improves a fit of which rate and others are settled.
-    fn walk_settled(&mut self, fit: &mut Fit, steps: &[f64]) {
-        self.weigh(fit, 1..=2);
+    fn walk_settled(&mut self, fit: &mut Fit, steps: &[f64], seeds: &Seeds) {
+        self.weigh(fit, seeds.clone());
         for &step in steps {
-            self.walk_unknowns(fit, step, 2, true);
+            self.walk_unknowns(fit, step, seeds, true);
+        }
+    }
+
+    /// Improves a fit of which rate and others are settled, from where it is and from the best of a scan, by
+    /// passes that draw the unknowns too: of a law without draws, the misfit has many narrow valleys, and their
+    /// mean has one.
+    fn search_settled(&mut self, fit: &mut Fit, steps: &[f64]) {
+        let mut other = fit.clone();
+        self.scan(&mut other);
+        self.walk_settled(fit, steps, &SMOOTH);
+        if other.setting != fit.setting {
+            self.walk_settled(&mut other, &[0.1, 0.03, 0.01], &SMOOTH);
+            if other.cost < fit.cost {
+                *fit = other;
+            }
+        }
+    }
+
+    /// Tries the values of the unknowns over which a law has valleys: a walk ends in the nearest.
+    fn scan(&mut self, fit: &mut Fit) {
+        let unknown = fit.candidate.unknown;
+        let seen = self.estimate.setting();
+        let mut settings = vec![fit.setting];
+        for one in [Unknown::Unit, Unknown::Flavour, Unknown::Target] {
+            if unknown.contains(&one) {
+                settings = with_each(&settings, one, &one.fine(&seen));
+            }
+        }
+        self.weigh(fit, COARSE);
+        self.take_best(fit, settings);
+        if unknown.contains(&Unknown::Room) {
+            self.take_best(fit, with_each(&[fit.setting], Unknown::Room, &Unknown::Room.fine(&seen)));
+        }
+    }
+
+    /// Takes the setting that costs least, if that is less than the fit.
+    fn take_best(&mut self, fit: &mut Fit, settings: Vec<Setting>) {
+        for setting in settings {
+            let mut next = Fit { setting, ..fit.clone() };
+            self.weigh(&mut next, COARSE);
+            if next.cost < fit.cost {
+                *fit = next;
+            }
         }
     }
 
@@ -405,7 +475,7 @@ impl<'a> Judge<'a> {
         names.sort_unstable();
         names.dedup();
         if let Some(own) = fits.first_mut() {
-            self.walk_settled(own, &[0.01]);
+            self.search_settled(own, &[0.01]);
         }
         for name in names {
             let Some(&candidate) = all.iter().find(|one| one.name == name) else { continue };
@@ -424,7 +494,7 @@ impl<'a> Judge<'a> {
             starts.sort_by(|one, two| one.misfit.total_cmp(&two.misfit));
             let Some(mut nearest) = starts.into_iter().next() else { continue };
             if nearest.misfit < best.misfit + HOPELESS {
-                self.walk_settled(&mut nearest, &[0.1, 0.03, 0.01]);
+                self.search_settled(&mut nearest, &[0.1, 0.03, 0.01]);
             }
             match index {
                 Some(index) => fits[index] = nearest,
@@ -445,6 +515,18 @@ pub(crate) fn is_missed(best: &Fit) -> bool {
     best.mean_misfit() > MOST_MISFIT || best.worst.1 > most
 }
 
+/// Returns the setting of a fit with each unknown drawn within what the search resolves.
+fn blurred(fit: &Fit, seed: Seed) -> Setting {
+    let mut random = Random::stream(seed, "identify/unknowns");
+    let mut setting = fit.setting;
+    for unknown in fit.candidate.unknown {
+        if let Some(value) = unknown.get(&setting) {
+            unknown.set(&mut setting, value * (1.0 + RESOLUTION * (2.0 * random.unit() - 1.0)));
+        }
+    }
+    setting
+}
+
 /// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the
 /// same order.
 fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
@@ -461,17 +543,18 @@ fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
 
 /// Returns the settings of all combinations of the values that a candidate's unknowns begin with.
 fn grid(candidate: &Candidate, seen: &Setting) -> Vec<Setting> {
-    let mut all = vec![*seen];
-    for unknown in candidate.unknown {
-        let values = unknown.grid(seen);
-        let with = |setting: &Setting, value: &f64| {
-            let mut setting = *setting;
-            unknown.set(&mut setting, *value);
-            setting
-        };
-        all = all.iter().flat_map(|setting| values.iter().map(move |value| with(setting, value))).collect();
-    }
-    all
+    let unknown = candidate.unknown.iter();
+    unknown.fold(vec![*seen], |all, unknown| with_each(&all, *unknown, &unknown.grid(seen)))
+}
+
+/// Returns each setting with each of the values of an unknown.
+fn with_each(settings: &[Setting], unknown: Unknown, values: &[f64]) -> Vec<Setting> {
+    let with = |setting: &Setting, value: &f64| {
+        let mut setting = *setting;
+        unknown.set(&mut setting, *value);
+        setting
+    };
+    settings.iter().flat_map(|setting| values.iter().map(move |value| with(setting, value))).collect()
 }
 
 /// Returns the misfit of one feature, about one for the right queue, and its spread: the logarithm of the

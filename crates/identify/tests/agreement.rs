@@ -155,6 +155,7 @@ fn rate_and_others_are_told_apart() {
             spread,
             count: 1,
             worst: (0, 0.0),
+            cost: misfit,
         };
         let found = moments(&probe, &observed, &seen, &fit, &LENGTHS).expect("moments");
         assert!((found.rate - SETTING.rate).abs() < found.half, "{name}: {found:?}");
