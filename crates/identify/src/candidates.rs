@@ -164,12 +164,16 @@ const TARGETS: [f64; 11] =
     [0.0025, 0.0033, 0.0042, 0.0055, 0.0071, 0.0093, 0.012, 0.0157, 0.0204, 0.0265, 0.0345];
 
 impl Unknown {
-    /// Returns the values of a fine search.
+    /// Returns the values of a fine search, if `seen` has what was estimated, or fitted.
     pub fn fine(self, seen: &Setting) -> Vec<f64> {
         match self {
             Self::Target => TARGETS.to_vec(),
             // Packets that a law drops at the head do not wait to the end: the limit is beyond the longest wait.
             Self::Room => [1.0, 1.4, 2.0, 40.0].map(|factor| factor * seen.wait).to_vec(),
+            // Which of two flows loses a packet at a full queue depends on less than one.
+            Self::Wait => {
+                [0.96, 0.97, 0.98, 0.99, 1.01, 1.02, 1.03, 1.04].map(|factor| factor * seen.wait).to_vec()
+            }
             _ => self.grid(seen),
         }
     }

@@ -70,6 +70,9 @@ const SMOOTH: Seeds = 21..=24;
 /// Relative error of an unknown at the end of the search: its last step.
 const RESOLUTION: f64 = 0.01;
 
+/// The same of the rate: which of two flows of constant gaps loses a packet at a full queue depends on less.
+const RATE_RESOLUTION: f64 = 0.002;
+
 /// Candidates beside the best that are fitted again from its rate and others before the last comparison.
 const RIVALS: usize = 3;
 
@@ -127,7 +130,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the features of a fit's passes with these seeds; of one if all are the same. Seeds beyond
-    /// [`SEEDS`] also draw the unknowns, within what the search resolves.
+    /// [`SEEDS`] also draw rate, unknowns and the rate of others, within their errors.
     fn passes(&mut self, fit: &Fit, seeds: Seeds) -> Option<Vec<Vec<Feature>>> {
         let is_blurred = *seeds.start() > SEEDS;
         let is_random =
@@ -136,8 +139,13 @@ impl<'a> Judge<'a> {
         let own = line(fit.candidate, &fit.setting)?;
         let mut passes = Vec::new();
         for seed in seeds.take(count) {
-            let blurred = if is_blurred { line(fit.candidate, &blurred(fit, Seed(seed))) } else { None };
-            passes.push(self.simulate(blurred.as_ref().unwrap_or(&own), fit.of_others(), seed)?);
+            let pass = if is_blurred {
+                let (setting, others) = blurred(fit, self.probe.span().as_secs_f64(), Seed(seed));
+                self.simulate(&line(fit.candidate, &setting)?, others, seed)
+            } else {
+                self.simulate(&own, fit.of_others(), seed)
+            };
+            passes.push(pass?);
         }
         Some(passes)
     }
@@ -398,8 +406,10 @@ impl<'a> Judge<'a> {
             let mut next = Fit { others: found.others, length: found.length, ..fit.clone() };
             next.setting.rate = found.rate;
             self.walk_settled(&mut next, &[0.1, 0.03], &(1..=2));
-            self.weigh(&mut next, 1..=SEEDS);
-            if next.misfit < fit.misfit {
+            // By draws that neither was fitted to.
+            self.weigh(&mut next, SMOOTH);
+            self.weigh(fit, SMOOTH);
+            if next.cost < fit.cost {
                 *fit = next;
             }
         }
@@ -451,6 +461,8 @@ impl<'a> Judge<'a> {
         self.take_best(fit, settings);
         if unknown.contains(&Unknown::Room) {
             self.take_best(fit, with_each(&[fit.setting], Unknown::Room, &Unknown::Room.fine(&seen)));
+        } else if unknown.contains(&Unknown::Wait) {
+            self.take_best(fit, with_each(&[fit.setting], Unknown::Wait, &Unknown::Wait.fine(&fit.setting)));
         }
     }
 
@@ -515,16 +527,22 @@ pub(crate) fn is_missed(best: &Fit) -> bool {
     best.mean_misfit() > MOST_MISFIT || best.worst.1 > most
 }
 
-/// Returns the setting of a fit with each unknown drawn within what the search resolves.
-fn blurred(fit: &Fit, seed: Seed) -> Setting {
+/// Returns the setting of a fit with rate and unknowns drawn within what the search resolves, and others whose
+/// rate is drawn within what their packets in this many seconds tell.
+fn blurred(fit: &Fit, seconds: f64, seed: Seed) -> (Setting, Others) {
     let mut random = Random::stream(seed, "identify/unknowns");
-    let mut setting = fit.setting;
+    let (mut setting, mut others) = (fit.setting, fit.of_others());
+    let mut draw = || 2.0 * random.unit() - 1.0;
     for unknown in fit.candidate.unknown {
         if let Some(value) = unknown.get(&setting) {
-            unknown.set(&mut setting, value * (1.0 + RESOLUTION * (2.0 * random.unit() - 1.0)));
+            unknown.set(&mut setting, value * (1.0 + RESOLUTION * draw()));
         }
     }
-    setting
+    setting.rate *= 1.0 + RATE_RESOLUTION * draw();
+    let packets = others.rate * seconds / (8.0 * f64::from(others.length));
+    // An even draw within the root of three has the variance one.
+    others.rate *= 1.0 + (3.0 / packets.max(12.0)).sqrt() * draw();
+    (setting, others)
 }
 
 /// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the
