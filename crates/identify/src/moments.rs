@@ -337,8 +337,9 @@ impl Search<'_> {
         };
         let around =
             rates.flat_map(|rate| parts(rate).into_iter().map(move |part| [libm::log(rate), part, 0.0]));
-        let own = [libm::log(fit.setting.rate), fit.others / fit.setting.rate, 0.0];
-        core::iter::once(own).chain(around).collect()
+        // Others delay small packets too, which passes for jitter.
+        let own = |jitter| [libm::log(fit.setting.rate), fit.others / fit.setting.rate, jitter];
+        [0.0, -0.8, -1.6, -2.4].map(own).into_iter().chain(around).collect()
     }
 
     /// Finds the point whose statistics are those of the observation, from the best of `starts`.
