@@ -298,7 +298,7 @@ impl<P: Prober> Experiment<'_, P> {
             self.planned = self.prober.now(self.probe.rounds.len());
             self.next = self.next.max(self.planned as f64 * PICO + LEAD);
             let scale = self.scale(now.rate);
-            let next = choose(self, &fits, &further, &scale);
+            let next = choose(self, &fits, &further, &scale, LEAST_SEPARATION);
             let next = next.or_else(|| {
                 // One more look at what was decided by few rounds, for queues that are none of the
                 // candidates.
@@ -308,8 +308,8 @@ impl<P: Prober> Experiment<'_, P> {
             });
             let next = next.or_else(|| {
                 found = judge.settle(&self.observed, &mut fits, &all, &lengths);
-                // Rivals that were fitted again may be near enough for another round.
-                choose(self, &fits, &further, &scale).filter(|_| odds(&fits) < LEAST_ODDS)
+                // Rivals that were fitted again may be near enough for another round: of what is left open, any.
+                choose(self, &fits, &further, &scale, 0.0).filter(|_| odds(&fits) < LEAST_ODDS)
             });
             let Some((purpose, why)) = next else {
                 passes += judge.passes;
@@ -392,16 +392,20 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
     Ok(conclude(experiment, judgement, None))
 }
 
-/// Chooses the round that separates the fits which are left best, by what they predict of it.
+/// Chooses the round that separates the fits which are left best, by more than `least`, by what they predict
+/// of it. If `least` is zero, the best is compared with the next three, however far they are: small odds of
+/// each may be too large together.
 fn choose<P>(
     experiment: &Experiment<'_, P>,
     fits: &[Fit],
     further: &[Purpose],
     scale: &Scale,
+    least: f64,
 ) -> Option<(Purpose, String)> {
     let best = fits.first()?;
     let limit = best.log_likelihood() - libm::log(LEAST_ODDS) - MARGIN;
-    let rivals: Vec<&Fit> = fits[1..].iter().filter(|fit| fit.log_likelihood() > limit).take(3).collect();
+    let is_rival = |fit: &&Fit| least <= 0.0 || fit.log_likelihood() > limit;
+    let rivals: Vec<&Fit> = fits[1..].iter().filter(is_rival).take(3).collect();
     let mut chosen: Option<(f64, Purpose, String)> = None;
     for &purpose in further {
         let packets = round(purpose, experiment.next, scale);
@@ -414,7 +418,7 @@ fn choose<P>(
         for rival in &rivals {
             let Some(other) = predict(rival) else { continue };
             let separation = separation(&own, &other, scale);
-            if separation > chosen.as_ref().map_or(LEAST_SEPARATION, |chosen| chosen.0) {
+            if separation > chosen.as_ref().map_or(least, |chosen| chosen.0) {
                 let why = format!(
                     "{}; separates {} from {}",
                     reason(purpose),
