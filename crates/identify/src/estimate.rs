@@ -336,8 +336,8 @@ const LEAST_BELOW: usize = 100;
 const BELOW: f64 = 0.6;
 
 /// Returns the share of packets that are lost without a queue, and its standard error: those of the ramp below
-/// the rate, which no queue before it has dropped; if these are few, with the lost ones of the `idle` line. One
-/// lost packet alone is none.
+/// the rate, which no queue before it has dropped; and those of the `idle` line (lost, all), if no law still
+/// drops there, or the others are few. One lost packet alone is none.
 fn losses(probe: &Probe, observed: &Observation, goodput: f64, idle: (usize, usize)) -> (f64, f64) {
     let (mut lost, mut count) = (0, 0);
     for (round, arrivals) in probe.rounds.iter().zip(&observed.rounds) {
@@ -347,12 +347,13 @@ fn losses(probe: &Probe, observed: &Observation, goodput: f64, idle: (usize, usi
             lost += arrivals.iter().filter(|arrival| arrival.is_none()).count();
         }
     }
-    if count < LEAST_BELOW {
+    if count < LEAST_BELOW || idle.0 == 0 {
         (lost, count) = (lost + idle.0, count + idle.1);
     }
     let count = count.max(1) as f64;
     let share = if lost > 1 { lost as f64 / count } else { 0.0 };
-    (share, (lost.max(1) as f64).sqrt() / count)
+    // With none lost, half a packet: Jeffreys' prior.
+    (share, (lost as f64).max(0.25).sqrt() / count)
 }
 
 /// Returns the longest burst of full packets beyond `rate`, in bytes, over trains and excess: the largest
