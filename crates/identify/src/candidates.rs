@@ -168,7 +168,7 @@ impl Unknown {
     pub fn fine(self, seen: &Setting) -> Vec<f64> {
         match self {
             Self::Target => TARGETS.to_vec(),
-            // Packets that a law drops at the head do not wait to the end: the limit is beyond the longest wait.
+            // Packets that a law drops at the head do not wait to the end: the limit is beyond that wait.
             Self::Room => [1.0, 1.4, 2.0, 40.0].map(|factor| factor * seen.wait).to_vec(),
             // Which of two flows loses a packet at a full queue depends on less than one.
             Self::Wait => {

@@ -335,9 +335,9 @@ const LEAST_BELOW: usize = 100;
 /// Share of the goodput up to which a step of the ramp is below the rate.
 const BELOW: f64 = 0.6;
 
-/// Returns the share of packets that are lost without a queue, and its standard error: those of the ramp below
-/// the rate, which no queue before it has dropped; and those of the `idle` line (lost, all), if no law still
-/// drops there, or the others are few. One lost packet alone is none.
+/// Returns the share of packets that are lost without a queue, and its standard error: those of the ramp
+/// below the rate, which no queue before it has dropped; and those of the `idle` line (lost, all), if no law
+/// still drops there, or the others are few. One lost packet alone is none.
 fn losses(probe: &Probe, observed: &Observation, goodput: f64, idle: (usize, usize)) -> (f64, f64) {
     let (mut lost, mut count) = (0, 0);
     for (round, arrivals) in probe.rounds.iter().zip(&observed.rounds) {

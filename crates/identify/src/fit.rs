@@ -37,7 +37,7 @@ pub struct Fit {
     pub count: usize,
     /// Index of the round with the flow that is missed most, and the mean misfit of that flow's features.
     pub worst: (usize, f64),
-    /// What a search makes least: the misfit and, if passes differ by real packets or drawn unknowns, the
+    /// Sum that a search makes least: the misfit and, if passes differ by real packets or drawn unknowns, the
     /// spread, so that a wide spread does not excuse a miss.
     pub cost: f64,
 }

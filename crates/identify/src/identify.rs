@@ -308,7 +308,7 @@ impl<P: Prober> Experiment<'_, P> {
             });
             let next = next.or_else(|| {
                 found = judge.settle(&self.observed, &mut fits, &all, &lengths);
-                // Rivals that were fitted again may be near enough for another round: of what is left open, any.
+                // Rivals that were fitted again may be near enough for another round: any, if still open.
                 choose(self, &fits, &further, &scale, 0.0).filter(|_| odds(&fits) < LEAST_ODDS)
             });
             let Some((purpose, why)) = next else {

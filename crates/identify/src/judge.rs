@@ -433,8 +433,8 @@ impl<'a> Judge<'a> {
     }
 
     /// Improves a fit of which rate and others are settled, from where it is and from the best of a scan, by
-    /// passes that draw the unknowns too: of a law without draws, the misfit has many narrow valleys, and their
-    /// mean has one.
+    /// passes that draw the unknowns too: of a law without draws, the misfit has many narrow valleys, and
+    /// their mean has one.
     fn search_settled(&mut self, fit: &mut Fit, steps: &[f64]) {
         let mut other = fit.clone();
         self.scan(&mut other);
@@ -527,8 +527,8 @@ pub(crate) fn is_missed(best: &Fit) -> bool {
     best.mean_misfit() > MOST_MISFIT || best.worst.1 > most
 }
 
-/// Returns the setting of a fit with rate and unknowns drawn within what the search resolves, and others whose
-/// rate is drawn within what their packets in this many seconds tell.
+/// Returns the setting of a fit with rate and unknowns drawn within what the search resolves, and others
+/// whose rate is drawn within what their packets in this many seconds tell.
 fn blurred(fit: &Fit, seconds: f64, seed: Seed) -> (Setting, Others) {
     let mut random = Random::stream(seed, "identify/unknowns");
     let (mut setting, mut others) = (fit.setting, fit.of_others());

@@ -378,8 +378,8 @@ impl Search<'_> {
     }
 
     /// Returns the point a step away, or half or a quarter of one, if passes with the draws of `runs`, which
-    /// are at the point itself, are nearer there, or farther by no more than chance; else the point. `None` if
-    /// the step is no number.
+    /// are at the point itself, are nearer there, or farther by no more than chance; else the point. `None`
+    /// if the step is no number.
     fn damped(&self, point: Point, step: Point, weights: &Weights, runs: &[Vec<f64>]) -> Option<Point> {
         let most = self.square(weights, runs) + weights.used.len() as f64;
         let mut length = 1.0;

@@ -41,8 +41,8 @@ impl Scale {
         self.duration(EXCESS) < self.wanted(EXCESS)
     }
 
-    /// Returns how long a round sends at `excess` times the rate if enough is left, in seconds: one and a half,
-    /// or as many as 120 packets take, within the most packets of a round.
+    /// Returns how long a round sends at `excess` times the rate if enough is left, in seconds: one and a
+    /// half, or as many as 120 packets take, within the most packets of a round.
     fn wanted(&self, excess: f64) -> f64 {
         let packets = MOST_PACKETS * self.packet_time() / excess;
         (120.0 * self.packet_time()).clamp(1.5, 3.0).min(packets)
