@@ -12,6 +12,7 @@
 mod actions;
 mod filters;
 mod limits;
+mod links;
 mod matches;
 mod netem;
 mod objects;
@@ -119,6 +120,7 @@ struct Request {
 #[derive(Clone, Debug, Default)]
 pub struct Judge {
     devices: BTreeMap<String, Device>,
+    gone: links::Gone,
     effects: Vec<Effect>,
 }
 
@@ -190,14 +192,18 @@ impl Judge {
         device.is_none_or(|device| self.devices.get(device.value).is_none_or(Device::is_untouched))
     }
 
-    fn device(&mut self, name: &str) -> &mut Device {
-        self.devices.entry(name.to_owned()).or_default()
+    fn device(&mut self, name: Option<String>, at: Position) -> Result<&mut Device, Refusal> {
+        let Some(name) = name else { return Err(kernel(at, "the command names no device by `dev`")) };
+        if self.gone.has(&name) {
+            return Err(kernel(at, format!("there is no device `{name}`: `ip link` took it away before"))
+                .help("make it anew before, by `ip link add`, or write this command first"));
+        }
+        Ok(self.devices.entry(name).or_default())
     }
 
     fn qdisc(&mut self, cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(), Refusal> {
         let (device, request) = qdisc(cursor, verb, at)?;
-        let Some(device) = device else { return Err(kernel(at, "the command names no device by `dev`")) };
-        let device = self.device(&device);
+        let device = self.device(device, at)?;
         if verb == Verb::Delete {
             device.delete_qdisc(&request)?;
         } else {
@@ -209,8 +215,7 @@ impl Judge {
 
     fn class(&mut self, cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(), Refusal> {
         let (device, request) = class(cursor, verb, at)?;
-        let Some(device) = device else { return Err(kernel(at, "the command names no device by `dev`")) };
-        let device = self.device(&device);
+        let device = self.device(device, at)?;
         device.class(&request)?;
         self.effects = core::mem::take(&mut device.effects);
         Ok(())
@@ -218,8 +223,7 @@ impl Judge {
 
     fn filter(&mut self, cursor: &mut Cursor<'_, '_>, verb: Verb, at: Position) -> Result<(), Refusal> {
         let (device, request): (Option<String>, FilterRequest) = filters::filter(cursor, verb, at)?;
-        let Some(device) = device else { return Err(kernel(at, "the command names no device by `dev`")) };
-        self.device(&device).filter(&request)
+        self.device(device, at)?.filter(&request)
     }
 }
 
@@ -258,24 +262,47 @@ fn estimator(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Ref
     Ok(())
 }
 
+/// Most sizes in a table of `stab`: more do not fit in a message to the kernel.
+const LARGEST_TABLE: usize = 32_600;
+
+/// Largest logarithm of a step between the sizes of such a table.
+const LARGEST_STEP: usize = 30;
+
 /// Reads the words of `stab`.
 fn stab(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     let names = ["mtu", "mpu", "overhead", "tsize", "linklayer"];
-    let mut is_given = false;
+    let mut values = BTreeMap::new();
     while let Some(name) = cursor.peek().and_then(|next| begun(next, &names)) {
         cursor.next();
         let text = cursor.next().ok_or_else(|| missing(word))?;
-        let is_right = match name {
-            "linklayer" => ["ethernet", "atm", "adsl"].contains(&text.value),
-            "overhead" => lex::signed(text.value, 0).is_some(),
-            _ => lex::unsigned(text.value, 10, u64::from(u32::MAX)).is_some(),
+        let value = match name {
+            "linklayer" => ["ethernet", "atm", "adsl"].iter().position(|one| *one == text.value),
+            "overhead" => lex::signed(text.value, 0).map(|bytes| bytes.unsigned_abs() as usize),
+            _ => lex::unsigned(text.value, 10, u64::from(u32::MAX)).map(|value| value as usize),
         };
-        if !is_right {
-            return Err(parser(text.at, format!("`{name} {}` of `stab` is not valid", *text)));
-        }
-        is_given = true;
+        let wrong = || parser(text.at, format!("`{name} {}` of `stab` is not valid", *text));
+        values.insert(name, value.ok_or_else(wrong)?);
     }
-    if is_given { Ok(()) } else { Err(parser(word.at, "`stab` has no words")) }
+    let value = |name: &str| values.get(name).copied().unwrap_or(0);
+    if !values.contains_key("linklayer") && value("mpu") == 0 && value("overhead") == 0 {
+        return Err(parser(word.at, "`stab` has no words that change a size")
+            .help("give it a `linklayer`, an `overhead` or an `mpu`, or leave it out"));
+    }
+    // Without cells and `mpu`, sizes need no table.
+    let has_table = value("linklayer") > 0 || value("mpu") > 0;
+    if has_table && value("tsize") > LARGEST_TABLE {
+        return Err(kernel(word.at, format!("`tsize {}` of `stab` fits in no message", value("tsize")))
+            .help(format!("write at most {LARGEST_TABLE}, or leave it out")));
+    }
+    let steps = match value("tsize") {
+        0 => 512,
+        given => given,
+    };
+    if has_table && value("mtu").saturating_sub(1) >> LARGEST_STEP > steps - 1 {
+        return Err(kernel(word.at, format!("`tsize {steps}` of `stab` is too small for its `mtu`"))
+            .help("leave `tsize` and `mtu` out"));
+    }
+    Ok(())
 }
 
 fn name_of(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<String, Refusal> {

@@ -53,11 +53,13 @@ pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Readi
     if sqm::is_config(text) {
         return read_sqm(text);
     }
+    let mut others = Vec::new();
     let (form, lines, skipped, problems, effects) = if show::is_shown(text) {
         let shown = show::read(text, device);
         (Form::Shown, shown.commands, shown.skipped, Vec::new(), shown.effects)
     } else {
         let script = script::expand(text, definitions);
+        others = script.others;
         (Form::Commands, script.commands, script.skipped, script.problems, Vec::new())
     };
     let (commands, refusals) = (Commands::default(), Vec::new());
@@ -65,7 +67,7 @@ pub fn read(text: &str, definitions: &[(String, String)], device: &str) -> Readi
     // `class NAME` of IOS would be an object of `tc`.
     let other = other_language(text).filter(|(what, _)| lines.is_empty() || *what == IOS);
     let lines = if other.is_some() { Vec::new() } else { lines };
-    reading.add(&lines, text);
+    reading.add(&lines, &others, text);
     if other.is_some() {
         reading.problems.clear();
     }
@@ -88,7 +90,7 @@ fn read_sqm(text: &str) -> Reading {
         effects: Vec::new(),
         nothing: None,
     };
-    reading.add(&config.commands, text);
+    reading.add(&config.commands, &[], text);
     if config.commands.is_empty() && reading.problems.is_empty() {
         let message = "no command of `tc` was read: no section is enabled";
         reading.nothing = Some((message.to_owned(), sqm::DISABLED));
@@ -140,13 +142,18 @@ const WRITE_QUEUES: &str = "write its queues as those of a scenario: `lockgate l
 
 impl Reading {
     /// Parses the words of commands; a problem leaves out what it is about, a refusal the whole command.
-    fn add(&mut self, lines: &[Vec<Located<String>>], text: &str) {
+    /// `others` are commands of other programs, each with the number of lines before it.
+    fn add(&mut self, lines: &[Vec<Located<String>>], others: &[(usize, Vec<String>)], text: &str) {
         // Meters by their numbers; filters of one number share a meter.
         let mut meters = BTreeMap::new();
         let mut judge = Judge::default();
         let is_judged = self.form == Form::Commands;
         let text: Vec<&str> = text.lines().collect();
+        let mut others = others.iter().peekable();
         for (number, line) in lines.iter().enumerate() {
+            while let Some((_, words)) = others.next_if(|(before, _)| *before <= number) {
+                judge.other_program(words);
+            }
             let line = match without_options(line) {
                 Ok(line) => line,
                 Err(problem) => {

@@ -43,6 +43,8 @@ pub struct Skipped {
 pub(crate) struct Script {
     /// Words of each command, `tc` left out.
     pub commands: Vec<Vec<Located<String>>>,
+    /// Words of commands of other programs, each with the number of commands before it.
+    pub others: Vec<(usize, Vec<String>)>,
     pub skipped: Vec<Skipped>,
     pub problems: Vec<Problem>,
 }
@@ -221,6 +223,7 @@ impl Reader {
             _ if calls || is_loop_end => self.problem(tokens),
             _ => {}
         }
+        self.note_other(Vec::new());
         if when != When::Piped {
             self.variables.lose(&Changes::of(tokens, &self.functions), &tokens[0]);
         }
@@ -257,6 +260,7 @@ impl Reader {
             let name = if is_function(tokens) { first.text() } else { tokens.get(1).map_or("", Token::text) };
             self.functions.insert(name.to_owned(), changes);
         } else {
+            self.note_other(Vec::new());
             self.variables.lose(&changes, first);
         }
         let what = first.text();
@@ -390,8 +394,23 @@ impl Reader {
             self.problem(command);
             return;
         }
+        let words: Vec<String> =
+            command.iter().filter_map(|token| self.words(token).ok()).flatten().collect();
+        self.note_other(words);
         self.variables.lose(&Changes::of(command, &self.functions), first);
         self.skip(tokens[0].at, joined(tokens), "it is not a command of `tc`");
+    }
+
+    /// Notes a command that may change devices; no words stand for one that only a shell knows.
+    fn note_other(&mut self, mut words: Vec<String>) {
+        let is_prefix = |word: &&String| PREFIXES.contains(&word.as_str());
+        words.drain(..words.iter().take_while(is_prefix).count());
+        if let Some(first) = words.first_mut() {
+            *first = first.rsplit('/').next().unwrap_or_default().to_owned();
+        }
+        if self.script.others.len() < MOST_COMMANDS {
+            self.script.others.push((self.script.commands.len(), words));
+        }
     }
 
     fn assign(&mut self, token: &Token<'_>) {

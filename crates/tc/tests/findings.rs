@@ -40,6 +40,49 @@ fn each(cases: &[Case]) {
     }
 }
 
+/// What the kernel takes of a class and does otherwise, and what becomes of devices.
+#[test]
+fn guarantees_of_inner_classes_foreign_words_and_lost_devices_are_said() {
+    use Severity::{Error, Note, Warning};
+    let inner = |curve: &str| {
+        format!(
+            "tc qdisc add dev eth0 root handle 1: hfsc default 2\ntc class add dev eth0 parent 1: classid 1:1 hfsc {curve}\ntc class add dev eth0 parent 1:1 classid 1:2 hfsc sc m2 5mbit\n"
+        )
+    };
+    each(&[
+        (inner("rt m2 5mbit ls m2 10mbit"), Warning, "guarantee-of-inner", 2, "`rt` of `1:1` has no effect"),
+        (inner("sc m2 10mbit"), Note, "guarantee-of-inner", 2, "`sc` of `1:1` only shares"),
+        (
+            "tc qdisc add dev eth0 root handle 1: qfq\ntc class add dev eth0 parent 1: classid 1:1 ets quantum 5000\n"
+                .to_owned(),
+            Warning,
+            "structure",
+            2,
+            "it is a `qfq`",
+        ),
+        (
+            "ip link del dev eth0\nsleep 1\ntc qdisc add dev eth0 root fq_codel\n".to_owned(),
+            Error,
+            "kernel",
+            3,
+            "there is no device `eth0`",
+        ),
+        (
+            "ip link add eth0 type dummy\ntc qdisc add dev eth0 root mq\n".to_owned(),
+            Error,
+            "kernel",
+            2,
+            "one transmit queue",
+        ),
+    ]);
+    for again in
+        ["modprobe ifb numifbs=1", "ip link show ifb0 || ip link add ifb0 type ifb", "if x; then y; fi"]
+    {
+        let text = format!("ip link del ifb0\n{again}\ntc qdisc add dev ifb0 root fq_codel\n");
+        assert_eq!(findings(&text), [], "{text}");
+    }
+}
+
 #[test]
 fn each_fault_is_said_with_its_weight() {
     use Severity::{Error, Warning};

@@ -7,6 +7,9 @@ use crate::lex;
 use crate::position::{Located, Position};
 use crate::words::Cursor;
 
+/// Distributions whose files come with `tc`.
+const DISTRIBUTIONS: [&str; 4] = ["normal", "pareto", "paretonormal", "experimental"];
+
 /// Reads a value of one word.
 fn read(cursor: &mut Cursor<'_, '_>, word: Located<&str>, sort: Sort) -> Result<f64, Refusal> {
     let text = cursor.next().ok_or_else(|| missing(word))?;
@@ -47,14 +50,29 @@ fn loss(cursor: &mut Cursor<'_, '_>, word: Located<&str>, values: &mut Values) -
 }
 
 /// Reads `MIN [MAX]` or `distribution NAME DELAY JITTER`, then `packets` and `bytes`.
-fn slot(cursor: &mut Cursor<'_, '_>) {
+fn slot(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
     if cursor.skip("distribution") {
-        cursor.next();
+        distribution(cursor, word)?;
     }
     while is_number(cursor) && cursor.next().is_some() {}
     while cursor.skip("packets") || cursor.skip("bytes") {
         cursor.next();
     }
+    Ok(())
+}
+
+/// Reads the name of a distribution: that of a file beside `tc`.
+fn distribution(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
+    let name = cursor.next().ok_or_else(|| missing(word))?;
+    if DISTRIBUTIONS.contains(&name.value) {
+        return Ok(());
+    }
+    let refusal = parser(name.at, format!("`tc` comes with no distribution `{}`", *name));
+    Err(match super::nearest(name.value, DISTRIBUTIONS.into_iter()) {
+        Some(near) => refusal.help(format!("did you mean `{near}`?")),
+        None if name.value == "uniform" => refusal.help("leave it out: without a distribution it is uniform"),
+        None => refusal.help(format!("there are `{}`", DISTRIBUTIONS.join("`, `"))),
+    })
 }
 
 /// Reads the words of `netem` up to the end of the command.
@@ -90,11 +108,11 @@ pub(super) fn options(
                 values.set(name, gap, word.at);
             }
             "distribution" => {
-                cursor.next().ok_or_else(|| missing(word))?;
+                distribution(cursor, word)?;
                 values.set(name, 1.0, word.at);
             }
             "rate" => rate(cursor, word, &mut values)?,
-            "slot" => slot(cursor),
+            "slot" => slot(cursor, word)?,
             _ => values.set(name, share(cursor, word)?, word.at),
         }
     }

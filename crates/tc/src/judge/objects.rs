@@ -4,10 +4,11 @@ pub(super) mod chains;
 
 use std::collections::BTreeMap;
 
+use super::options::Values;
 use super::{Effect, Refusal, Request, Verb, kernel, limits};
 use crate::handle::Handle;
 use crate::language::{Attachment, Classes, Language};
-use crate::position::Position;
+use crate::position::{Located, Position};
 
 use chains::Chains;
 
@@ -36,8 +37,8 @@ pub(super) struct Qdisc {
     pub classes: BTreeMap<u16, Class>,
     /// Disciplines below, by the class.
     below: BTreeMap<u16, u32>,
-    /// Number of bands.
-    bands: u16,
+    /// Number of bands; of transmit queues, if it is known.
+    bands: Option<u16>,
     /// True for a `netem` that sends packets twice.
     duplicates: bool,
     /// Filters of the discipline.
@@ -60,6 +61,8 @@ pub(super) struct Class {
 pub(super) struct Device {
     pub qdiscs: BTreeMap<u32, Qdisc>,
     pub root: Option<u32>,
+    /// Number of transmit queues; `None` if the script does not make the device.
+    pub queues: Option<u16>,
     /// `ingress` or `clsact`.
     pub hook: Option<String>,
     /// Filters of the hooks, by minor number.
@@ -102,9 +105,8 @@ impl Qdisc {
         match self.kind_of_classes() {
             // The root class of `hfsc` is the discipline itself.
             Classes::ByCommands => self.classes.contains_key(&minor) || minor == 0 && self.kind == "hfsc",
-            Classes::Bands => (1..=self.bands).contains(&minor),
+            Classes::Bands | Classes::Any => (1..=self.bands.unwrap_or(u16::MAX)).contains(&minor),
             Classes::UpTo(most) => (1..=most).contains(&minor),
-            Classes::Any => minor > 0,
             Classes::One => true,
             Classes::None => false,
         }
@@ -238,7 +240,7 @@ impl Device {
         limits::check(request, false, true)?;
         let bands = limits::bands(request);
         if let Some(qdisc) = self.qdiscs.get_mut(&key).filter(|_| bands > 0) {
-            qdisc.bands = bands;
+            qdisc.bands = Some(bands);
             let gone: Vec<u32> = qdisc.below.split_off(&(bands + 1)).into_values().collect();
             for key in gone {
                 self.forget(key);
@@ -258,7 +260,7 @@ impl Device {
         }
         let Some(language) = Language::of(kind).filter(|language| language.is_in_kernel()) else {
             let refusal = kernel(kind.at, format!("kind `{}` is not known", kind.value));
-            return Err(refusal.maybe(crate::position::Located::new(kind.as_str(), kind.at)));
+            return Err(refusal.maybe(Located::new(kind.as_str(), kind.at)));
         };
         let is_below = *parent != ROOT;
         if is_below && language.attachment == Attachment::Root {
@@ -271,12 +273,7 @@ impl Device {
             return Err(kernel(at, "a `stab` stands at the root only"));
         }
         limits::check(request, false, false)?;
-        let duplicates =
-            kind.as_str() == "netem" && request.values.get("duplicate").is_some_and(|share| share > 0.0);
-        let mut others = self.qdiscs.values().filter(|other| other.kind == "netem");
-        if kind.as_str() == "netem" && others.any(|other| duplicates || other.duplicates) {
-            return Err(kernel(kind.at, "a `netem` with `duplicate` stands beside no other `netem`"));
-        }
+        let duplicates = self.check_device(kind, request)?;
         if let Some(offload) = Some(request.values.at("offload", kind.at))
             .filter(|_| kind.as_str() == "htb" && is_below && request.values.has("offload"))
         {
@@ -285,13 +282,22 @@ impl Device {
         if is_below {
             self.check_parent(*parent, kind.at)?;
         }
+        if *handle == HOOK && self.hook.is_some() {
+            return Err(
+                kernel(kind.at, "the handle `ffff:` is that of the hook").help("write another number")
+            );
+        }
         let key = if *handle == 0 {
             self.unnamed += 1;
             UNNAMED + self.unnamed
         } else {
             major(*handle)
         };
-        let bands = if limits::bands(request) > 0 { limits::bands(request) } else { 3 };
+        let bands = match (limits::bands(request), language.classes) {
+            (0, Classes::Bands) => Some(3),
+            (0, _) => self.queues.filter(|_| kind.as_str() == "mq"),
+            (bands, _) => Some(bands),
+        };
         if is_instead {
             self.effects.push(Effect::Replaced);
         }
@@ -299,6 +305,21 @@ impl Device {
         self.is_touched = true;
         self.qdiscs.insert(key, qdisc);
         self.graft(key, request)
+    }
+
+    /// Checks what a new discipline needs of its device; returns true for a `netem` that sends packets twice.
+    fn check_device(&self, kind: &Located<String>, request: &Request) -> Result<bool, Refusal> {
+        if kind.as_str() == "mq" && self.queues == Some(1) {
+            return Err(kernel(kind.at, "the device has one transmit queue, and `mq` needs several")
+                .help("make it with more, by `ip link add NAME numtxqueues NUMBER type ...`"));
+        }
+        let duplicates =
+            kind.as_str() == "netem" && request.values.get("duplicate").is_some_and(|share| share > 0.0);
+        let mut others = self.qdiscs.values().filter(|other| other.kind == "netem");
+        if kind.as_str() == "netem" && others.any(|other| duplicates || other.duplicates) {
+            return Err(kernel(kind.at, "a `netem` with `duplicate` stands beside no other `netem`"));
+        }
+        Ok(duplicates)
     }
 
     /// Checks that a discipline may stand in a class.
@@ -365,6 +386,10 @@ impl Device {
             (Some(there), _) if there == kind => Ok(()),
             (Some(there), _) => {
                 Err(kernel(position, format!("a `{there}` is there already")).help("delete it first"))
+            }
+            (None, verb) if verb.creates() && self.qdiscs.contains_key(&major(HOOK)) => {
+                Err(kernel(position, "another discipline has the handle `ffff:` of this hook")
+                    .help("give that one another handle, such as `1:`"))
             }
             (None, verb) if verb.creates() && ["ingress", "clsact"].contains(&kind) => {
                 self.hook = Some(kind.to_owned());
@@ -466,9 +491,7 @@ impl Device {
             ));
         }
         let Some(kind) = kind else { return Err(kernel(position, "a class has a kind")) };
-        // The kernel does not compare the kinds: it reads the words as its own, and these happen to fit.
-        let fits = qdisc.kind == "drr" || qdisc.kind == "hfsc" && kind.value == "htb";
-        if kind.value != qdisc.kind && !fits {
+        if kind.value != qdisc.kind && !fits(&qdisc.kind, kind, &request.values) {
             return Err(kernel(
                 kind.at,
                 format!("the discipline is a `{}`, not a `{}`", qdisc.kind, kind.value),
@@ -547,6 +570,19 @@ impl Device {
             self.forget(gone);
         }
         Ok(())
+    }
+}
+
+/// Returns true if the kernel reads words of a class of another kind as its own: it does not compare kinds.
+fn fits(own: &str, other: &str, values: &Values) -> bool {
+    let value = |name| values.get(name).unwrap_or(0.0);
+    match (own, other) {
+        ("drr", _) | ("hfsc", "htb") | ("qfq", "ets") => true,
+        // The quantum is read as the weight.
+        ("qfq", "drr") => !values.has("quantum") || (1.0..=1024.0).contains(&value("quantum")),
+        // The weight is what begins the description of the rate: step of its table, link layer, overhead.
+        ("qfq", "htb") => value("overhead") == 0.0,
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use lockgate_engine::disciplines::htb;
 use lockgate_engine::units::{Bytes, Rate};
 
-use super::{Device, Findings, Machine};
+use super::{Device, Findings, Machine, Severity};
 use crate::handle::Handle;
 use crate::import::settings::value_of;
 use crate::language::Kind;
@@ -18,8 +18,10 @@ const LONGEST_TURN: u64 = 100;
 pub(super) fn check(device: &Device<'_>, machine: &Machine, findings: &mut Findings) {
     for class in &device.classes {
         sums(device, class, findings);
-        if *class.kind == Kind::Htb {
-            htb_class(device, class, machine, findings);
+        match *class.kind {
+            Kind::Htb => htb_class(device, class, machine, findings),
+            Kind::Hfsc => hfsc_class(device, class, findings),
+            _ => {}
         }
     }
     for qdisc in &device.qdiscs {
@@ -102,6 +104,32 @@ fn htb_class(device: &Device<'_>, class: &Class, machine: &Machine, findings: &m
     let is_leaf = children(device, id).next().is_none();
     if let Some(rate) = rate("rate").filter(|_| is_leaf) {
         quantum(device, class, rate, machine, findings);
+    }
+}
+
+fn hfsc_class(device: &Device<'_>, class: &Class, findings: &mut Findings) {
+    let id = *class.id;
+    let curve = |setting: &&Setting| ["rt", "sc"].contains(&*setting.name);
+    if children(device, id).next().is_none() {
+        return;
+    }
+    let Some(setting) = class.settings.iter().find(curve) else { return };
+    let (at, name) = (setting.name.at, *setting.name);
+    if name == "sc" {
+        let message =
+            format!("`sc` of `{id}` only shares: the kernel guarantees nothing to a class with others below");
+        findings.add(
+            Severity::Note,
+            "guarantee-of-inner",
+            at,
+            message,
+            "write `ls` for the same; give leaves an `rt`",
+        );
+    } else {
+        let message = format!(
+            "`rt` of `{id}` has no effect: the kernel guarantees nothing to a class with others below"
+        );
+        findings.warn("guarantee-of-inner", at, message, "leave it out; give the classes below an `rt`");
     }
 }
 

@@ -39,6 +39,7 @@ pub(super) fn settings(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>)
         match read.map(|value| in_range(Kind::Netem, known, word, value)) {
             Some(Ok(value)) => settings.push(Setting { name: Located::new(name, word.at), value }),
             Some(Err(problem)) => problems.push(problem),
+            None if name == "distribution" => problems.push(no_law(word)),
             None => problems
                 .push(Problem::new(word.at, format!("`{name}` of `netem` has no value that it takes"))),
         }
@@ -49,6 +50,12 @@ pub(super) fn settings(cursor: &mut Cursor<'_, '_>, problems: &mut Vec<Problem>)
         }
     }
     settings
+}
+
+/// Returns the problem of a distribution that is a table of `tc` without a formula.
+fn no_law(word: Located<&str>) -> Problem {
+    let message = "`distribution` of `netem` by this table of `tc` is not understood: it follows no formula";
+    Problem::new(word.at, message).help("write `normal` or `pareto`, or leave it out for a uniform delay")
 }
 
 fn is_number(text: &str) -> bool {

@@ -10,7 +10,7 @@ use crate::import::conditions::{Headers, Rule};
 use crate::import::settings::translate;
 use crate::language::Kind;
 use crate::problem::Problem;
-use crate::syntax::{Class, Police};
+use crate::syntax::{Class, Police, Setting};
 use crate::value::Value;
 
 /// Protocol number that no packet has (RFC 1700).
@@ -219,10 +219,11 @@ impl Builder<'_> {
             if let Some(curve) = curve.filter(|_| value(&share, "ls").is_none()) {
                 share.push(("ls", curve));
             }
-            let is_alone = class.settings.iter().any(|setting| *setting.name == "rt");
-            if is_alone {
+            let is_real_time = |setting: &&Setting| ["rt", "sc"].contains(&*setting.name);
+            if let Some(setting) = class.settings.iter().find(is_real_time) {
+                let part = if *setting.name == "sc" { "the guarantee of `sc`" } else { "`rt`" };
                 self.left_out
-                    .push(format!("`rt` of the class `{}`: only leaves have real-time service", *class.id));
+                    .push(format!("{part} of the class `{}`: only leaves have real-time service", *class.id));
             }
         }
         if self.objects.is_general && kind == Kind::Htb {
