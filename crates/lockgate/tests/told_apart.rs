@@ -123,4 +123,9 @@ fn most_differences_undecided_are_no_decision() {
         "{said:?}"
     );
     assert!(said[0].ends_with(" seeds would decide half of them."), "{said:?}");
+    // No other sentence names a number of seeds.
+    let variants = plan.variants().expect("variants");
+    let sentences = Compared::new(&plan, "law", &variants, &rows, None).sentences();
+    let unseen = sentences.iter().find(|one| one.contains("cannot show")).expect("a sentence");
+    assert!(unseen.ends_with("differences (=)"), "{unseen}");
 }

@@ -228,7 +228,9 @@ impl<'a> Compared<'a> {
         let near = |one: &Difference| one.seeds_needed.filter(|needed| *needed <= MOST_MORE * seeds as u64);
         let mut needed: Vec<u64> = unseen.iter().filter_map(|one| near(one)).collect();
         needed.sort_unstable();
-        let more = needed.get(needed.len() / 2).map(|median| {
+        // The decision names seeds of its own: one count is enough.
+        let median = needed.get(needed.len() / 2).filter(|_| !self.names_seeds());
+        let more = median.map(|median| {
             let would = needed.iter().filter(|needed| *needed <= median).count();
             let these = if unseen.len() == 1 { "it".to_owned() } else { format!("{would} of these") };
             format!("; about {median} would show {these}, if as large as it seems")

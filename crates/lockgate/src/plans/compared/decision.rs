@@ -17,6 +17,9 @@ const MOST_NAMED: usize = 6;
 /// Smallest quotient of two values that is printed as a factor instead of a percentage.
 const LEAST_FACTOR: f64 = 2.0;
 
+/// Words after the number of seeds that a decision needs.
+const WOULD_DECIDE: &str = "seeds would decide";
+
 /// A metric with a better direction, and the variant that is best in it.
 pub(super) struct Aim {
     metric: usize,
@@ -217,7 +220,13 @@ impl Compared<'_> {
         })
     }
 
-    /// Returns how many seeds would decide half of these cells: `; about 40 would show half of them`; empty
+    /// Returns true if the decision says how many seeds would make it.
+    pub(super) fn names_seeds(&self) -> bool {
+        let (_, candidates) = self.candidates();
+        self.without_choice(&candidates, &self.aims()).is_some_and(|text| text.contains(WOULD_DECIDE))
+    }
+
+    /// Returns how many seeds would decide half of these cells: `; about 40 seeds would decide half of them`; empty
     /// if it is not known of any.
     fn would(&self, undecided: &[(usize, &Aim)]) -> String {
         let of = |(variant, aim): &(usize, &Aim)| {
@@ -229,7 +238,7 @@ impl Compared<'_> {
         needed.sort_unstable();
         let these = if undecided.len() == 1 { "it" } else { "half of them" };
         let half = undecided.len().div_ceil(2).checked_sub(1).and_then(|half| needed.get(half));
-        half.map_or_else(String::new, |seeds| format!("; about {seeds} seeds would decide {these}"))
+        half.map_or_else(String::new, |seeds| format!("; about {seeds} {WOULD_DECIDE} {these}"))
     }
 
     /// Returns the product of the factors by which a variant is worse than the best of each metric, as a
