@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use lockgate::io_error::of_writing;
 use lockgate::results::{self, SavedFile};
 use lockgate_measure::figures;
 use lockgate_measure::metric::Unit;
@@ -388,7 +389,7 @@ fn joined(one: &Row, other: &Row) -> Row {
 
 fn failed(path: &Path, error: &std::io::Error) -> KernelError {
     KernelError::usage(
-        format!("cannot write `{}`: {error}", path.display()),
+        format!("cannot write `{}`: {}", path.display(), of_writing(error)),
         "name a file in a folder that you may write",
     )
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use lockgate::io_error::words;
 use lockgate_measure::monitor::Sample;
 use lockgate_session::{Knob, LinkStatus, PortStatus, Status};
 use serde::{Deserialize, Serialize};
@@ -115,7 +116,7 @@ impl Source {
         }
         let file = File::open(from).map_err(|error| {
             KernelError::usage(
-                format!("cannot read `{from}`: {error}"),
+                format!("cannot read `{from}`: {}", words(&error)),
                 "give a file of `lockgate top --stream` or `--record FILE.ndjson`, `-`, or `ssh://HOST`",
             )
         })?;
@@ -204,7 +205,10 @@ fn read(input: impl Read, sender: &SyncSender<Result<Line, KernelError>>) {
             Ok(_) if line.trim_ascii().is_empty() => continue,
             Ok(_) => {}
             Err(error) => {
-                let _ = sender.send(Err(KernelError::run(error.to_string(), "the stream cannot be read on")));
+                let _ = sender.send(Err(KernelError::run(
+                    format!("the stream cannot be read on: {}", words(&error)),
+                    "give a file of `lockgate top --stream` or `--record FILE.ndjson`, `-`, or `ssh://HOST`",
+                )));
                 return;
             }
         }
