@@ -122,6 +122,7 @@ fn a_laboratory_is_written_around_a_policy_and_a_policy_taken_out_of_one() {
     assert_eq!(again.status.code(), Some(1), "nothing is overwritten");
     let no_policy = run(&["new", "lab", "--from", "cable.toml", "--to", "x.toml"]);
     assert!(text(&no_policy).contains("it is not a policy of a router"), "{}", text(&no_policy));
+    assert!(text(&no_policy).contains("name a policy file"), "{}", text(&no_policy));
     let not_lab = run(&["new", "home", "--from", "house.toml"]);
     assert_eq!(not_lab.status.code(), Some(2), "{}", text(&not_lab));
 

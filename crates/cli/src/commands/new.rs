@@ -48,7 +48,10 @@ fn laboratory(name: &str, policy: &Path, to: Option<&Path>) -> Result<Exit, Fail
     let beside = policy.with_file_name(format!("lab-{file}"));
     let to = to.unwrap_or(&beside);
     let named = path_from(to, policy);
-    let text = lockgate::files::laboratory(policy, &named)?;
+    let text = lockgate::files::laboratory(policy, &named).map_err(|error| match error {
+        lockgate::Error::Unreadable { .. } => Failure::usage(error, "name a policy file of a router"),
+        error => error.into(),
+    })?;
     if to.as_os_str() == "-" {
         output::document(text.as_bytes());
         return Ok(Exit::Ok);
