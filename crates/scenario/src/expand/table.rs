@@ -88,6 +88,13 @@ impl Remarks {
     }
 }
 
+/// Returns true for the line `sep=,` by which Excel is told the separator.
+fn is_separator(record: &Record) -> bool {
+    let mut values = record.values.iter();
+    let first = values.next().map(|value| value.to_ascii_lowercase());
+    first.is_some_and(|first| first == "sep=" || first == "sep=,") && values.all(String::is_empty)
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Row {
     /// Line of the text at which it begins, from 1.
@@ -103,7 +110,8 @@ impl Rows {
     /// line.
     pub(crate) fn read(text: &str, memory: u64) -> Result<Self, String> {
         let mut records = Records::new(text, MOST_COLUMNS);
-        let Some(head) = records.next() else { return Err("it is empty".to_owned()) };
+        let head = records.find(|record| !is_separator(record));
+        let Some(head) = head else { return Err("it is empty".to_owned()) };
         let columns = columns(&head)?;
         records.most = columns.len();
         let mut circuits = Circuits::new(&columns, &head.values);
@@ -301,6 +309,17 @@ mod tests {
         ] {
             assert_eq!(why(text), expected);
         }
+    }
+
+    /// Excel is told the separator by a first line, which is no row.
+    #[test]
+    fn a_line_that_names_the_separator_is_left_out() {
+        for first in ["sep=,", "SEP=,", "\"sep=,\"", "\u{feff}sep=,"] {
+            let rows = Rows::read(&format!("{first}\r\nname,rate\r\n7,5mbit\r\n"), 1 << 20).expect(first);
+            assert_eq!((rows.len(), rows.line(0), rows.get(0, "name")), (1, 3, Some("7")), "{first}");
+        }
+        let why = Rows::read("sep=;\nname;rate\n7;5mbit\n", 1 << 20).expect_err("another separator");
+        assert_eq!(why, "its columns are separated by `;`, not by `,`");
     }
 
     #[test]
