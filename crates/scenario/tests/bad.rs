@@ -663,6 +663,21 @@ fn lines_whose_conditions_cannot_hold() {
     );
 }
 
+/// A value that is not read is the only problem: what it would complete is not missed.
+#[test]
+fn envelopes_that_bound_nothing() {
+    let envelope = |keys: &str, expected: &[Expected]| add(&format!("envelope = {{ {keys} }}\n"), expected);
+    envelope("rate = \"1mbi\", burst = \"3kB\"", &[(13, 21, "`1mbi` is not a rate", "mbit")]);
+    envelope("rate = \"1mbit\", burst = \"3\"", &[(13, 38, "`3` is not a size", "needs a unit")]);
+    envelope("peakrate = 5", &[(13, 25, "the bare number `5`", "10mbit")]);
+    envelope("buckets = [{ rate = \"1mbi\", burst = \"3kB\" }]", &[(13, 34, "`1mbi` is not a rate", "mbit")]);
+    envelope("burst = \"3kB\"", &[(13, 22, "`burst` of an envelope needs `rate`", "has both")]);
+    envelope(
+        "rate = \"1mbit\", burst = \"3kB\", peakrate = \"500kbit\"",
+        &[(13, 56, "`peakrate` of 500kbit is under the `rate`, which is 1mbit", "leave it out")],
+    );
+}
+
 #[test]
 fn texts_that_are_no_toml() {
     swap("\"10mbit\"", "10mbit", &[(7, 8, "`10mbit` needs quotes", "write `\"10mbit\"`")]);

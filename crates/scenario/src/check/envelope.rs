@@ -32,6 +32,16 @@ impl Checker<'_> {
             self.note(problem.help("leave it out: other flows beside it are bounded by its longest packet"));
             return None;
         }
+        let whole = location.value("envelope");
+        let is_wrong = |key: &&str| {
+            let of = at(key);
+            let is_in = |span: &Span| of.start <= span.start && span.end <= of.end;
+            of != whole && self.problems.iter().any(|problem| problem.span().is_some_and(|span| is_in(&span)))
+        };
+        // What is missing may be in a value that is not read, which is noted already.
+        if ["rate", "burst", "peakrate", "buckets"].iter().any(|key| is_wrong(&key)) {
+            return None;
+        }
         let mut buckets = self.buckets(table, &at)?;
         let of_traffic = crate::envelope::lengths(&traffic.config);
         let smallest = buckets.iter().map(|(bucket, _)| bucket.burst).min().unwrap_or_default();
@@ -50,6 +60,13 @@ impl Checker<'_> {
                     format!("make it `{}B` or more, or state smaller packets with `longest`", longest.0);
                 self.note(Problem::new(span.clone(), wrong).help(help));
             }
+        }
+        if let (Some(peak), Some(rate)) =
+            (table.peakrate, table.rate.filter(|rate| table.peakrate < Some(*rate)))
+        {
+            let wrong = format!("`peakrate` of {peak} is under the `rate`, which is {rate}");
+            let help = "give it more than the `rate`, or leave it out: a burst comes at the peak rate";
+            self.note(Problem::new(at("peakrate"), wrong).help(help));
         }
         let peak = table.peakrate.map(|rate| (TokenBucket { rate, burst: longest }, at("peakrate")));
         buckets.extend(peak);

@@ -12,7 +12,7 @@ use lockgate_engine::class;
 use lockgate_engine::discipline::{Arity, FULL_FRAME, Invalid, PortConditions};
 use lockgate_engine::node::Node;
 use lockgate_engine::pacing::Pace;
-use lockgate_engine::units::{Bytes, Rate};
+use lockgate_engine::units::{Bytes, Limit, Rate};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -109,6 +109,7 @@ impl Checker<'_> {
             entries[index].rules = rules;
             self.mark_member("queue", entries[index].name, noted);
         }
+        self.warn_limits(&entries);
         self.warn_matches(&entries);
         if self.problems.len() == noted {
             self.warn_covered(&entries);
@@ -207,6 +208,19 @@ impl Checker<'_> {
             );
             let help = format!("one shaper is enough: leave out `{key}` here, or `rate` of the port");
             self.warn(Problem::new(entry.location().value(key), wrong).help(help));
+        }
+    }
+
+    /// Warns of limits in bytes that no full frame fits into.
+    fn warn_limits(&mut self, entries: &[Entry<'_, '_>]) {
+        for entry in entries {
+            let limit = entry.config.as_ref().and_then(|config| config.get("limit")?.as_str()?.parse().ok());
+            let Some(Limit::Bytes(limit)) = limit.filter(|_| entry.location().has("limit")) else { continue };
+            if limit < FULL_FRAME {
+                let wrong = format!("`limit` of the queue `{}` drops each frame of over {limit}", entry.name);
+                let help = format!("make it `{}B`, a full frame, or more", FULL_FRAME.0);
+                self.warn(Problem::new(entry.location().value("limit"), wrong).help(help));
+            }
         }
     }
 

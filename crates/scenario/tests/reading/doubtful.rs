@@ -154,6 +154,17 @@ fn what_the_kernel_accepts_and_is_hardly_meant_is_warned_of() {
 }
 
 #[test]
+fn a_limit_in_bytes_that_holds_no_full_frame_is_warned_of() {
+    for kind in ["fifo", "pie", "codel"] {
+        let queue =
+            |limit: &str| format!("root = \"x\"\nqueue.x = {{ kind = \"{kind}\", limit = \"{limit}\" }}\n");
+        doubted(&queue("1B"), &[("\"1B\"", "drops each frame of over 1B", "`1514B`")]);
+        doubted(&queue("1514B"), &[]);
+        doubted(&queue("1p"), &[]);
+    }
+}
+
+#[test]
 fn guarantees_that_sum_above_what_is_there_are_warned_of() {
     let classes = |campus: &str, guests: &str| {
         format!(
