@@ -476,13 +476,15 @@ pub(super) fn police(
     let (mut rate, mut burst, mut mtu, mut peak) = (0.0, 0.0, 0.0, 0.0);
     let mut is_any = false;
     while let Some(next) = cursor.peek() {
-        if cursor.peek() == Some("index") {
-            index(cursor)?;
-            seen.push("index");
+        let Some((name, sort)) = police_word(next) else {
+            if index(cursor)? {
+                seen.push("index");
+            } else if !end_of_meter(cursor)? {
+                break;
+            }
             is_any = true;
             continue;
-        }
-        let Some((name, sort)) = police_word(next) else { break };
+        };
         let own = cursor.next().unwrap_or(word);
         is_any = true;
         let may_repeat = ["overhead", "linklayer", "mpu"].contains(&name);
@@ -503,7 +505,6 @@ pub(super) fn police(
         }
     }
     let has = |name: &str| seen.contains(&name);
-    end_of_meter(cursor)?;
     let refuse = |message: &str| Err(parser(word.at, message));
     if !is_any {
         return refuse("`police` has no `rate`");
@@ -545,31 +546,29 @@ fn police_word(word: &str) -> Option<(&'static str, Sort)> {
         ("pkts_rate", "pkts_rate", Sort::Whole(10, WORD)),
         ("pkts_burst", "pkts_burst", Sort::Whole(10, WORD)),
     ];
-    known.into_iter().find(|(name, ..)| *name == word).map(|(_, of, sort)| (of, sort))
+    let is_short = |name: &str| name == "burst" && word.len() > 1 && name.starts_with(word);
+    known.into_iter().find(|(name, ..)| *name == word || is_short(name)).map(|(_, of, sort)| (of, sort))
 }
 
-/// Reads what becomes of packets beyond the rate.
-fn end_of_meter(cursor: &mut Cursor<'_, '_>) -> Result<(), Refusal> {
-    if let Some(own) = cursor.peek().filter(|next| *next == "conform-exceed").and_then(|_| cursor.next()) {
-        let text = cursor.next().ok_or_else(|| missing(own))?;
-        let is_control = |word: &str| CONTROLS[..7].contains(&word) || lex::signed(word, 0).is_some();
-        let mut parts = text.split('/');
-        let (first, second) = (parts.next().unwrap_or_default(), parts.next());
-        if !is_control(first) || second.is_some_and(|second| !is_control(second)) {
-            return Err(parser(
-                text.at,
-                format!("`conform-exceed {}` is not as `drop` or `drop/pass`", *text),
-            ));
+/// Reads what becomes of packets beyond the rate, if it stands there: anywhere among the words, also again.
+fn end_of_meter(cursor: &mut Cursor<'_, '_>) -> Result<bool, Refusal> {
+    let Some(next) = cursor.peek() else { return Ok(false) };
+    if next != "conform-exceed" {
+        // Beginnings of two letters and more are enough; `jump` and `trap` are none of its words.
+        let is_short = |name: &&str| next.len() > 1 && name.starts_with(next);
+        if CONTROLS[..7].iter().any(|name| is_short(&name)) {
+            cursor.next();
+            return Ok(true);
         }
-    } else {
-        // The word `action` may stand before it.
-        let is_action = cursor.peek() == Some("action")
-            && cursor.peek_second().is_some_and(|word| {
-                ["drop", "pass", "ok", "continue", "pipe", "shot", "reclassify"].contains(&word)
-            });
-        if !is_action {
-            control(cursor)?;
-        }
+        return if next == "goto" { control(cursor) } else { Ok(false) };
     }
-    index(cursor).map(|_| ())
+    let Some(own) = cursor.next() else { return Ok(false) };
+    let text = cursor.next().ok_or_else(|| missing(own))?;
+    let is_control = |word: &str| CONTROLS[..7].contains(&word) || lex::signed(word, 0).is_some();
+    let mut parts = text.split('/');
+    let (first, second, more) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    if !is_control(first) || second.is_some_and(|second| !is_control(second)) || more.is_some() {
+        return Err(parser(text.at, format!("`conform-exceed {}` is not as `drop` or `drop/pass`", *text)));
+    }
+    Ok(true)
 }

@@ -275,12 +275,11 @@ impl<'a> Read<'a> {
                     true
                 }
                 ("basic" | "cgroup", "match") => {
-                    let text = value_of(cursor, word)?;
-                    matches::tree(text)?;
+                    matches::conditions(cursor, word)?;
                     // The parser wants a word after the tree.
                     if cursor.peek().is_none() {
                         let message = format!("`match` of `{name}` must not be the last word");
-                        return Err(parser(text.at, message));
+                        return Err(parser(word.at, message));
                     }
                     true
                 }

@@ -272,38 +272,100 @@ pub(super) fn hash_key(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Resu
     if is_any { Ok(()) } else { Err(parser(word.at, "`hashkey` has no `mask`")) }
 }
 
-/// Checks a tree of conditions, as `match 'meta(priority eq 5)'` has it.
-pub(super) fn tree(text: Located<&str>) -> Result<(), Refusal> {
-    let balance =
-        text.chars().fold(0_i64, |sum, letter| sum + i64::from(letter == '(') - i64::from(letter == ')'));
-    let wrong = |message: String| Err(parser(text.at, message));
-    if balance != 0 || !text.contains('(') {
-        return wrong(format!("`{}` is not a condition such as `meta(priority eq 5)`", *text));
+/// Reads a tree of conditions, `meta(priority eq 5) and not cmp(u8 at 9 layer 1 eq 6)`, of one or more words.
+pub(super) fn conditions(cursor: &mut Cursor<'_, '_>, word: Located<&str>) -> Result<(), Refusal> {
+    let first = cursor.next().ok_or_else(|| missing(word))?;
+    let mut text = first.value.to_owned();
+    while is_unfinished(&text) || cursor.peek().is_some_and(|next| AND.contains(&next)) {
+        let Some(next) = cursor.next() else { break };
+        text.push(' ');
+        text.push_str(next.value);
     }
-    let mut rest = text.value;
-    while let Some(open) = rest.find('(') {
-        let name = rest[..open].trim().rsplit(' ').next().unwrap_or_default();
-        let Some(end) = rest[open..].find(')') else { break };
-        let inner = rest[open + 1..open + end].trim();
-        let words: Vec<&str> = inner.split_whitespace().collect();
-        let is_right = match name {
-            "u32" | "cmp" | "meta" | "nbyte" | "text" | "canid" | "ipset" | "ipt" => match name {
-                "meta" => words.first().is_some_and(|word| META.contains(word)),
-                "u32" => {
-                    words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word)) && words.len() >= 3
-                }
-                "cmp" => words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word)),
-                _ => true,
-            },
-            "" => true,
-            _ => false,
-        };
-        if !is_right {
-            return wrong(format!("`{name}({inner})` is not a known condition"));
-        }
-        rest = &rest[open + end + 1..];
+    let tokens = tokens(&text);
+    let mut rest = tokens.as_slice();
+    tree(&mut rest).map_err(|message| parser(first.at, message))?;
+    if let [more, ..] = rest {
+        return Err(parser(first.at, format!("`{more}` follows the conditions in the same word")));
     }
     Ok(())
+}
+
+/// Words that join conditions.
+const AND: [&str; 4] = ["and", "or", "&&", "||"];
+
+fn is_unfinished(text: &str) -> bool {
+    let count = |sign: char| text.matches(sign).count();
+    let last = text.split_whitespace().last().unwrap_or_default();
+    !text.contains('(') || count('(') > count(')') || AND.contains(&last)
+}
+
+/// Returns words and parentheses.
+fn tokens(text: &str) -> Vec<&str> {
+    let is_sign = |letter: char| "()".contains(letter);
+    text.split_whitespace().flat_map(|word| word.split_inclusive(is_sign)).fold(
+        Vec::new(),
+        |mut all, part| {
+            let (name, sign) = part.split_at(part.trim_end_matches(is_sign).len());
+            all.extend([name, sign].into_iter().filter(|token| !token.is_empty()));
+            all
+        },
+    )
+}
+
+/// Reads conditions and what joins them.
+fn tree(rest: &mut &[&str]) -> Result<(), String> {
+    // Parentheses that are open.
+    let mut depth = 0_usize;
+    loop {
+        while let ["not" | "!", after @ ..] = rest {
+            *rest = after;
+        }
+        match rest {
+            ["(", after @ ..] => {
+                (*rest, depth) = (after, depth + 1);
+                continue;
+            }
+            [name, "(", after @ ..] => {
+                let end = after.iter().position(|token| *token == ")");
+                let end = end.ok_or_else(|| format!("`{name}(` of the conditions is not closed"))?;
+                condition(name, &after[..end])?;
+                *rest = &after[end + 1..];
+            }
+            _ => {
+                let found = rest.first().unwrap_or(&"");
+                return Err(format!("`{found}` is not a condition such as `meta(priority eq 5)`"));
+            }
+        }
+        while let [")", after @ ..] = rest
+            && depth > 0
+        {
+            (*rest, depth) = (after, depth - 1);
+        }
+        match rest {
+            [join, after @ ..] if AND.contains(join) => *rest = after,
+            _ if depth > 0 => return Err("a parenthesis of the conditions is not closed".to_owned()),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Checks a condition of this name.
+fn condition(name: &str, words: &[&str]) -> Result<(), String> {
+    let is_size = || words.first().is_some_and(|word| ["u8", "u16", "u32"].contains(word));
+    let is_right = match name {
+        "u32" => is_size() && words.len() >= 3,
+        "cmp" => is_size(),
+        "meta" => {
+            let after = words.get(1..).unwrap_or_default();
+            let shifts = after.chunks(2).take_while(|pair| ["shift", "mask"].contains(&pair[0])).count();
+            words.first().is_some_and(|word| META.contains(word))
+                && matches!(after.get(2 * shifts..), Some(["eq" | "lt" | "gt", _, ..]))
+        }
+        // Sets and modules that they name are the machine's.
+        "nbyte" | "canid" | "ipset" | "ipt" => true,
+        _ => false,
+    };
+    if is_right { Ok(()) } else { Err(format!("`{name}({})` is not a known condition", words.join(" "))) }
 }
 
 const META: &[&str] = &[

@@ -70,7 +70,9 @@ pub(in crate::judge) struct Chains {
 impl Device {
     /// Returns the filters of a chain.
     fn chains(&mut self, parent: u32, at: Position) -> Result<&mut Chains, Refusal> {
-        if parent >> 16 == 0xffff && parent != ROOT {
+        // A discipline with this handle has no hook beside it.
+        let is_hook = parent >> 16 == 0xffff && parent != ROOT;
+        if is_hook && (minor(parent) >= 0xfff2 || !self.qdiscs.contains_key(&0xffff)) {
             let kind = self.hook.as_deref().unwrap_or_default();
             let hook = match (kind, minor(parent)) {
                 ("ingress", _) => 0xfff2,
