@@ -177,9 +177,10 @@ impl From<Error> for Failure {
             Error::Results(error) => error.into(),
             Error::Live(failure) => Self::live(failure),
             Error::Unreadable { .. } => Self::usage(error, "name a scenario file"),
-            Error::NotText { .. } => {
-                Self::usage(error, "scenario files are TOML; see `lockgate run --help` for examples")
-            }
+            Error::NotText { .. } => Self::usage(
+                error,
+                "save it as text in UTF-8: scenario files are TOML, as `lockgate new home` writes one",
+            ),
             Error::Setting { text, why } => setting(&text, &why),
             Error::Estimate { needed, remedy, .. } => Self::usage(
                 &error,

@@ -12,16 +12,28 @@ const MOST_PROBLEMS: usize = 10;
 const MARKERS: [char; 4] = ['<', '|', '=', '>'];
 const SIGNS: usize = 7;
 
-/// Converts the parser's errors to problems with their fixes. Markers of a merge conflict are one problem:
-/// they are wrong together, and all that is wrong after the first follows from it.
+/// Converts the parser's errors to problems with their fixes, of each line the first: the rest of a line
+/// follows from it. Zero bytes, ends of lines that no parser takes, and markers of a merge conflict are one
+/// problem each: they are wrong together, and all that is wrong after the first follows from it.
 pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
+    if let Some(problem) = no_text(text).filter(|_| !errors.is_empty()) {
+        return vec![problem];
+    }
     let conflict = conflict(text);
     let before = |error: &&Error| {
         let span = error.span().unwrap_or(0..0);
         conflict.as_ref().is_none_or(|marker| span.start < marker.start && span.end <= marker.start)
     };
-    let mut all: Vec<Problem> =
-        errors.iter().filter(before).take(MOST_PROBLEMS).map(|error| problem(error, text)).collect();
+    let mut last = None;
+    let is_first = |error: &&Error| {
+        let start = visible(error.span().unwrap_or(0..0), text).start;
+        let line = text[..start].rfind('\n');
+        last.replace(line) != Some(line)
+    };
+    let mut ordered: Vec<&Error> = errors.iter().filter(before).collect();
+    ordered.sort_by_key(|error| error.span().map(|span| span.start));
+    let shown = ordered.into_iter().filter(is_first).take(MOST_PROBLEMS);
+    let mut all: Vec<Problem> = shown.map(|error| problem(error, text)).collect();
     if errors.iter().filter(before).count() == errors.len() {
         return all;
     }
@@ -31,6 +43,18 @@ pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
         )
     }));
     all
+}
+
+/// Returns the problem of bytes or ends of lines by which a text is none.
+fn no_text(text: &str) -> Option<Problem> {
+    if let Some(at) = text.find('\0') {
+        let problem = Problem::new(at..at + 1, "a zero byte is in this file, as in a text in UTF-16");
+        return Some(problem.help("save it as text in UTF-8"));
+    }
+    let is_alone = |at: &usize| !text[at + 1..].starts_with('\n');
+    let at = text.match_indices('\r').map(|(at, _)| at).find(is_alone).filter(|_| !text.contains('\n'))?;
+    let problem = Problem::new(at..at + 1, "the lines of this file end with CR alone");
+    Some(problem.help("save it with lines that end with LF, or with CR LF"))
 }
 
 /// Returns the index of the first marker of a merge conflict at the beginning of a line.

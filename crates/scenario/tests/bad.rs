@@ -684,6 +684,13 @@ fn texts_that_are_no_toml() {
     swap("[link.wan]", "[link.wan", &[(5, 10, "header of a table does not end", "`]`")]);
     swap("to = \"b\"", "to = \"b\"\nto = \"b\"", &[(11, 1, "`to` is given a second time", "once")]);
     swap("\"10s\"", "", &[(1, 12, "", "")]);
+    // What the rest of a line makes of its first error is no further problem.
+    expect("<html></html>\n", &[(1, 1, "this is not TOML", ANY)]);
+    expect("title: x\nduration: 1s\n", &[(1, 6, "this is not TOML", ANY), (2, 11, "this is not TOML", ANY)]);
+    let wide: String = BASE.chars().flat_map(|letter| ['\0', letter]).collect();
+    expect(&wide, &[(1, 1, "a zero byte is in this file", "UTF-8")]);
+    expect(&format!("{BASE}\0"), &[(13, 1, "a zero byte is in this file", "UTF-8")]);
+    expect(&BASE.replace('\n', "\r"), &[(1, 17, "end with CR alone", "LF")]);
 }
 
 #[test]

@@ -165,7 +165,7 @@ fn check_presence<Q>(config: &LawConfig<Q>, parameters: &[Parameter]) -> Result<
     let is_clamp = |field| matches!(field, Field::Min | Field::Max) && config.distribution != Kind::Constant;
     let is_known = |field| is_clamp(field) || parameters.iter().any(|parameter| parameter.field == field);
     if let Some(field) = Field::ALL.into_iter().find(|field| config.has(*field) && !is_known(*field)) {
-        let why = format!("is not a parameter of `{law}`, which takes {}", names(parameters, |_| true));
+        let why = format!("is not a parameter of `{law}`: it takes {}", names(parameters, |_| true));
         return Err(Invalid::new(field.name(), why));
     }
     let missing = parameters.iter().find(|p| p.need == Need::Required && !config.has(p.field));

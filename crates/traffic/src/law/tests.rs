@@ -68,7 +68,7 @@ fn parameters_that_cannot_be_are_refused_with_what_is_allowed() {
     assert_eq!(law(r#""exponential""#), "`gap.mean` is missing: `exponential` needs it");
     assert_eq!(
         law(r#""exponential", mean = "1s", shape = 2"#),
-        "`gap.shape` is not a parameter of `exponential`, which takes `mean`"
+        "`gap.shape` is not a parameter of `exponential`: it takes `mean`"
     );
     assert_eq!(
         law(r#""weibull", shape = 2"#),
