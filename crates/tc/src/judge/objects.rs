@@ -24,6 +24,9 @@ pub(super) const HOOK: u32 = 0xffff_0000;
 /// First key of disciplines to which the kernel gives a handle: no command can name them.
 const UNNAMED: u32 = 1 << 16;
 
+/// Kinds with a class for each transmit queue of the device.
+const OF_QUEUES: [&str; 2] = ["mq", "multiq"];
+
 /// Depth of a tree of `htb`.
 const HTB_DEPTH: usize = 8;
 
@@ -293,9 +296,10 @@ impl Device {
         } else {
             major(*handle)
         };
+        let has_queues = OF_QUEUES.contains(&kind.as_str());
         let bands = match (limits::bands(request), language.classes) {
             (0, Classes::Bands) => Some(3),
-            (0, _) => self.queues.filter(|_| kind.as_str() == "mq"),
+            (0, _) => self.queues.filter(|_| has_queues),
             (bands, _) => Some(bands),
         };
         if is_instead {
@@ -309,8 +313,9 @@ impl Device {
 
     /// Checks what a new discipline needs of its device; returns true for a `netem` that sends packets twice.
     fn check_device(&self, kind: &Located<String>, request: &Request) -> Result<bool, Refusal> {
-        if kind.as_str() == "mq" && self.queues == Some(1) {
-            return Err(kernel(kind.at, "the device has one transmit queue, and `mq` needs several")
+        if OF_QUEUES.contains(&kind.as_str()) && self.queues == Some(1) {
+            let message = format!("the device has one transmit queue, and `{}` needs several", kind.value);
+            return Err(kernel(kind.at, message)
                 .help("make it with more, by `ip link add NAME numtxqueues NUMBER type ...`"));
         }
         let duplicates =
