@@ -79,7 +79,7 @@ pub(crate) fn table_text(bytes: &[u8]) -> Result<&str, String> {
         Err(error) => error.valid_up_to(),
     };
     let line = 1 + bytes.iter().take(end).filter(|byte| **byte == b'\n').count();
-    Err(format!("line {line} is not UTF-8 text: save it as CSV in UTF-8"))
+    Err(format!("line {line} is not UTF-8 text: save it in UTF-8, a table as CSV"))
 }
 
 /// Returns the path, as it was written, in a comment that begins `suffix`, and what follows it.

@@ -124,7 +124,7 @@ pub enum ReplayError {
     #[error("spans more than 200 days: cut it, or shorten its silences by `longest_gap`, such as `10s`")]
     TooLong,
     /// No packets in the file.
-    #[error("has no packets")]
+    #[error("has no packets: record again while packets pass")]
     Empty,
 }
 

@@ -252,6 +252,11 @@ impl Checker<'_> {
     fn interfaces(&mut self, location: TableLocation<'_, '_>, mode: Option<Mode>) -> Option<Vec<String>> {
         let help = "write `interfaces = { wan = \"eth0\" }`";
         let Some(value) = location.table.get("interfaces") else {
+            let is_meant = |own: &str| crate::nearest::meant(own, ["interfaces"]).is_some();
+            if location.table.keys().any(|own| is_meant(own.get_ref())) {
+                // The misspelling is noted.
+                return None;
+            }
             let problem = Problem::new(location.header.clone(), "`router` needs `interfaces`");
             self.note(problem.help("add `interfaces = { wan = \"eth0\" }`: a name here, the machine's name"));
             return None;

@@ -57,6 +57,13 @@ fn a_bridge_has_a_port_each_way() {
 }
 
 #[test]
+fn misspelt_interfaces_are_one_problem() {
+    let line = 1 + BRIDGE.lines().position(|line| line.starts_with("interfaces")).expect("the line");
+    let text = BRIDGE.replace("interfaces", "interface");
+    refused(&text, &[(line, 1, "has no key `interface`", "did you mean `interfaces`")]);
+}
+
+#[test]
 fn interfaces_have_the_names_that_linux_permits() {
     for name in ["eth0.100", "wg-home", "é", "🚪🚪🚪", "a~b+c"] {
         let policy = read_policy(&BRIDGE.replace("eth2", name), "policy.toml").expect("valid");

@@ -388,12 +388,33 @@ fn a_prefix_around_other_circuits_takes_none_of_them() {
     }
 }
 
+/// Returns the example of a provider's policy.
+fn example() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider/provider.toml");
+    std::fs::read_to_string(path).expect("the example")
+}
+
+/// Excel is told the separator by a first line, which is no row.
+#[test]
+fn first_lines_that_are_no_headings_are_left_out_or_refused() {
+    let rows = format!("{}\r\nC1,a,D1,r,AP_1,,10.1.0.1,,5,2,30,10,\r\n", HEADINGS.join(","));
+    for first in ["sep=,", "SEP=,", "\"sep=,\"", "\u{feff}sep=,"] {
+        let policy = policy(format!("{first}\r\n{rows}").as_bytes(), NETWORK, &example());
+        assert!(policy.unwrap_or_else(|why| panic!("{first}: {why}")).warnings.is_empty(), "{first}");
+    }
+    for (table, part) in [
+        (format!("sep=;\n{}", rows.replace(',', ";")), "separated by `;`, not by `,`"),
+        (NETWORK.to_owned(), "it looks like JSON, not like CSV"),
+        ("<html><body>404</body></html>\n".to_owned(), "it looks like HTML or XML"),
+    ] {
+        let why = policy(table.as_bytes(), NETWORK, &example()).expect_err(part);
+        assert!(why.contains(part) && why.matches('×').count() == 1, "{why}");
+    }
+}
+
 #[test]
 fn an_address_of_two_circuits_is_said_with_both() {
-    let text = std::fs::read_to_string(
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/provider/provider.toml"),
-    )
-    .expect("the example");
+    let text = example();
     let rows = "C1,a,D1,r,AP_1,,10.1.0.1,,5,2,30,10,\nC2,b,D2,r,Hill,,\"10.1.0.1, 10.1.0.2\",,5,2,30,10,\n\
                 C3,c,D3,r,Hill,,10.1.0.2,,5,2,30,10,\nC4,d,D4,r,Hill,,10.1.0.0/30,,5,2,30,10,\n";
     let policy = policy(format!("{}\n{rows}", HEADINGS.join(",")).as_bytes(), NETWORK, &text)
