@@ -19,6 +19,22 @@ pub fn words(error: &io::Error) -> String {
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::StorageFull => "there is no room on the disk".to_owned(),
         io::ErrorKind::QuotaExceeded => "your share of the disk is used up".to_owned(),
-        _ => error.to_string().to_lowercase(),
+        _ => {
+            let text = error.to_string().to_lowercase();
+            text.split_once(" (os error").map_or(text.clone(), |(said, _)| said.to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_error_has_its_number() {
+        for number in 1..134 {
+            let said = words(&io::Error::from_raw_os_error(number));
+            assert!(!said.is_empty() && !said.contains("os error"), "{number}: {said}");
+        }
     }
 }
