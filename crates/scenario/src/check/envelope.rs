@@ -33,13 +33,13 @@ impl Checker<'_> {
             return None;
         }
         let whole = location.value("envelope");
-        let is_wrong = |key: &&str| {
+        let is_wrong = |key: &str| {
             let of = at(key);
             let is_in = |span: &Span| of.start <= span.start && span.end <= of.end;
             of != whole && self.problems.iter().any(|problem| problem.span().is_some_and(|span| is_in(&span)))
         };
         // What is missing may be in a value that is not read, which is noted already.
-        if ["rate", "burst", "peakrate", "buckets"].iter().any(|key| is_wrong(&key)) {
+        if ["rate", "burst", "peakrate", "buckets"].iter().any(|key| is_wrong(key)) {
             return None;
         }
         let mut buckets = self.buckets(table, &at)?;
