@@ -147,6 +147,7 @@ pub struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// Creates a datagram with these contents: on the line it has 42 bytes of headers more (Ethernet, IPv4,
     /// UDP), and the addresses and ports of its end.
+    #[inline]
     pub fn new(payload: impl Into<Payload<'a>>) -> Self {
         Self {
             payload: payload.into(),
@@ -197,36 +198,42 @@ impl<'a> Frame<'a> {
 
     /// Sets the ECN field.
     #[must_use]
+    #[inline]
     pub fn ecn(self, ecn: Ecn) -> Self {
         Self { ecn, ..self }
     }
 
     /// Sets the DSCP.
     #[must_use]
+    #[inline]
     pub fn dscp(self, dscp: Dscp) -> Self {
         Self { dscp, ..self }
     }
 
     /// Sets addresses and ports, for classification: several connections between two ends differ by them.
     #[must_use]
+    #[inline]
     pub fn fields(self, fields: Fields) -> Self {
         Self { fields: Some(fields), ..self }
     }
 
     /// Sets the TCP fields, for rules about flags and filters of acknowledgements.
     #[must_use]
+    #[inline]
     pub fn segment(self, segment: OutsideSegment) -> Self {
         Self { segment: Some(segment), ..self }
     }
 
     /// Sets the bytes of headers that it has on the line beside its contents; 42 by default.
     #[must_use]
+    #[inline]
     pub fn header_bytes(self, bytes: u32) -> Self {
         Self { header_bytes: bytes, ..self }
     }
 
     /// Returns the packet as the simulation sends it, with the flow's fields if none were given and it has
     /// other ports.
+    #[inline]
     pub(crate) fn into_outgoing(self) -> Result<Outgoing, Error> {
         let length = self.payload.length();
         if length > LONGEST_PACKET || self.header_bytes as usize > LONGEST_PACKET {

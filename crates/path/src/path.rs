@@ -184,6 +184,7 @@ impl Path {
     ///
     /// # Errors
     /// Those of [`send`](Self::send), and [`Error::TooLong`].
+    #[inline]
     pub fn send_frame(&mut self, now: Instant, end: End, frame: Frame<'_>) -> Result<Fate, Error> {
         let Some(side) = self.sides.get(end.index()) else { return Err(Error::UnknownEnd(end)) };
         let Some(flow) = side.flow else { return Err(Error::OneWay(end)) };
@@ -199,11 +200,13 @@ impl Path {
     ///
     /// # Errors
     /// If `until` is in the past.
+    #[inline]
     pub fn receive(&mut self, until: Instant) -> Result<Option<Delivery>, Error> {
         let incoming = self.simulation.receive_outside(until)?;
         Ok(incoming.map(|incoming| self.delivered(incoming)))
     }
 
+    #[inline]
     fn delivered(&self, incoming: Incoming) -> Delivery {
         let Incoming { flow, at, sent, waited, sequence, length, traffic_class, tag, mut data } = incoming;
         if let Some(ip_at) = tag.checked_sub(1) {

@@ -255,19 +255,23 @@ impl Network {
             return;
         }
         if !(self.echoes.is_empty() & self.core.runtime.outside.is_empty()) {
-            self.datagram_arrival(&packet, now);
+            self.datagram_arrival(packet, now);
+            return;
         }
         self.core.pool.recycle(packet);
     }
 
     /// Handles a datagram's arrival at its host, in a network with echo flows or with hosts outside.
     #[inline(never)]
-    fn datagram_arrival(&mut self, packet: &Packet, now: Instant) {
-        if self.core.runtime.is_outside(packet) {
+    fn datagram_arrival(&mut self, packet: Packet, now: Instant) {
+        if self.core.runtime.is_outside(&packet) {
             self.core.runtime.outside.arrive(packet, now);
-        } else if !self.echoes.is_empty() {
-            self.echo(packet, now);
+            return;
         }
+        if !self.echoes.is_empty() {
+            self.echo(&packet, now);
+        }
+        self.core.pool.recycle(packet);
     }
 
     /// Sends a packet of a host outside.
@@ -290,8 +294,7 @@ impl Network {
     /// Handles a TCP packet's arrival at its host.
     fn host_arrival(&mut self, packet: Packet, now: Instant) {
         if self.core.runtime.is_outside(&packet) {
-            self.core.runtime.outside.arrive(&packet, now);
-            self.core.pool.recycle(packet);
+            self.core.runtime.outside.arrive(packet, now);
             return;
         }
         let flow = packet.flow;

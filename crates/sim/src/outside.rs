@@ -1,8 +1,8 @@
 //! Outside hosts: the ends of flows whose packets a program outside the run sends and receives.
 //!
 //! ```text
-//! program --send--> [ slab: data, fields ] --slot in Header::payload--> network --> [ arrivals ] --> program
-//!                     '-- a packet that is lost frees its slot
+//! program --send--> [ slab: data ] --slot in Header::payload--> network --> [ arrivals ] --receive--> program
+//!                     '-- a packet that is lost, or received, frees its slot
 //! ```
 //!
 //! An outside host acts where the host or the source acts whose place it takes: at one instant after links
@@ -102,13 +102,18 @@ pub(crate) struct OutsideHost {
     sequence: u32,
 }
 
-/// Contents of a packet in the network.
+/// Contents of a packet in the network, or of an arrival.
 #[derive(Default)]
-pub(crate) struct Carried {
-    fields: Option<Fields>,
-    acknowledgement: Option<Acknowledgement>,
+struct Carried {
     tag: u64,
     data: Vec<u8>,
+}
+
+/// Header fields given with a packet.
+#[derive(Clone, Copy, Default)]
+struct Given {
+    fields: Option<Fields>,
+    acknowledgement: Option<Acknowledgement>,
 }
 
 /// Hosts outside, with the contents of their packets.
@@ -116,9 +121,12 @@ pub(crate) struct Carried {
 pub(crate) struct Outside {
     /// By flow; empty if the scenario has no outside flow.
     pub(crate) hosts: Vec<Option<OutsideHost>>,
-    pub(crate) slab: Vec<Carried>,
-    pub(crate) free: Vec<u32>,
-    pub(crate) arrivals: VecDeque<Incoming>,
+    slab: Vec<Carried>,
+    /// By slot, up to the highest one of a packet with any: most programs give none, and copy none.
+    given: Vec<Given>,
+    free: Vec<u32>,
+    /// Packets that the program has not received, with the times of their arrivals.
+    arrivals: VecDeque<(Instant, Packet)>,
     /// Slot of the latest packet that was lost.
     pub(crate) lost: Option<u64>,
     /// Flow of the host whose turn it is, and the instant: what it sends then enters the network at once.
@@ -176,19 +184,19 @@ impl Outside {
         self.host(packet.flow.0 as usize).is_some()
     }
 
-    fn carried(&self, packet: &Packet) -> Option<&Carried> {
+    fn given(&self, packet: &Packet) -> Option<&Given> {
         self.host(packet.flow.0 as usize)?;
-        self.slab.get(packet.payload as usize)
+        self.given.get(packet.payload as usize)
     }
 
     /// Returns the header fields given with a packet, if any.
     pub(crate) fn fields(&self, packet: &Packet) -> Option<Fields> {
-        self.carried(packet)?.fields
+        self.given(packet)?.fields
     }
 
     /// Returns the acknowledgement given with a packet, if any.
     pub(crate) fn acknowledgement(&self, packet: &Packet) -> Option<Acknowledgement> {
-        self.carried(packet)?.acknowledgement
+        self.given(packet)?.acknowledgement
     }
 
     /// Returns the fields of a packet's TCP segment, for its row.
@@ -201,10 +209,11 @@ impl Outside {
     /// Keeps a copy of a packet's contents. Returns its slot.
     #[cold]
     pub(crate) fn copy_payload(&mut self, packet: &Packet) -> Option<u64> {
-        let Carried { fields, acknowledgement, tag, data } = self.carried(packet)?;
-        let copy =
-            Carried { fields: *fields, acknowledgement: *acknowledgement, tag: *tag, data: data.clone() };
-        Some(self.keep(copy))
+        self.host(packet.flow.0 as usize)?;
+        let Carried { tag, data } = self.slab.get(packet.payload as usize)?;
+        let copy = Carried { tag: *tag, data: data.clone() };
+        let given = self.given(packet).copied().unwrap_or_default();
+        Some(self.keep(copy, given))
     }
 
     /// Frees the contents of a lost packet.
@@ -213,27 +222,51 @@ impl Outside {
         self.take(packet.payload);
     }
 
+    #[inline]
     fn take(&mut self, slot: u64) -> Carried {
         let Some(carried) = self.slab.get_mut(slot as usize) else { return Carried::default() };
         self.free.push(slot as u32);
         core::mem::take(carried)
     }
 
-    fn keep(&mut self, carried: Carried) -> u64 {
-        if let Some(slot) = self.free.pop() {
+    #[inline]
+    fn keep(&mut self, carried: Carried, given: Given) -> u64 {
+        let slot = if let Some(slot) = self.free.pop() {
             self.slab[slot as usize] = carried;
-            return slot.into();
+            slot as usize
+        } else {
+            self.slab.push(carried);
+            self.slab.len() - 1
+        };
+        if let Some(place) = self.given.get_mut(slot) {
+            *place = given;
+        } else if given.fields.is_some() || given.acknowledgement.is_some() {
+            self.given.resize(slot, Given::default());
+            self.given.push(given);
         }
-        self.slab.push(carried);
-        self.slab.len() as u64 - 1
+        slot as u64
     }
 
     /// Keeps an arrival for the program.
-    pub(crate) fn arrive(&mut self, packet: &Packet, now: Instant) {
-        let Carried { data, tag, .. } = self.take(packet.payload);
-        self.arrivals.push_back(Incoming {
+    #[inline]
+    pub(crate) fn arrive(&mut self, packet: Packet, now: Instant) {
+        self.arrivals.push_back((now, packet));
+    }
+
+    /// Returns the time of the first arrival that the program has not received.
+    #[inline(always)]
+    pub(crate) fn first_arrival(&self) -> Option<Instant> {
+        self.arrivals.front().map(|(at, _)| *at)
+    }
+
+    /// Removes the first arrival. Returns it with its packet, whose contents it has.
+    #[inline]
+    pub(crate) fn receive(&mut self) -> Option<(Incoming, Packet)> {
+        let (at, packet) = self.arrivals.pop_front()?;
+        let Carried { tag, data } = self.take(packet.payload);
+        let incoming = Incoming {
             flow: packet.flow.0 as usize,
-            at: now,
+            at,
             sent: packet.sent,
             waited: packet.waited,
             sequence: packet.sequence,
@@ -241,16 +274,12 @@ impl Outside {
             traffic_class: packet.traffic_class,
             tag,
             data,
-        });
-    }
-
-    /// Returns the time of the first arrival that the program has not received.
-    #[inline(always)]
-    pub(crate) fn first_arrival(&self) -> Option<Instant> {
-        self.arrivals.front().map(|arrival| arrival.at)
+        };
+        Some((incoming, packet))
     }
 
     /// Returns the header of a packet that flow `flow` sends now, and its node.
+    #[inline]
     pub(crate) fn header(
         &mut self,
         flow: usize,
@@ -259,7 +288,7 @@ impl Outside {
     ) -> Option<(Header, usize)> {
         let Outgoing { length, traffic_class, fields, segment, tag, data } = outgoing;
         let acknowledgement = segment.and_then(|segment| segment.acknowledgement);
-        let payload = self.keep(Carried { fields, acknowledgement, tag, data });
+        let payload = self.keep(Carried { tag, data }, Given { fields, acknowledgement });
         let host = self.hosts.get_mut(flow)?.as_mut()?;
         let sequence = host.sequence;
         host.sequence = sequence.wrapping_add(1);
@@ -278,8 +307,13 @@ impl Outside {
         Some((header, host.node))
     }
 
+    /// Returns the number of packets whose contents it holds: in the network, or not yet received.
+    pub(crate) fn packets(&self) -> usize {
+        self.slab.len() - self.free.len()
+    }
+
     /// True if the network holds no packet of a program.
     pub(crate) fn is_clear(&self) -> bool {
-        self.slab.len() == self.free.len()
+        self.packets() == self.arrivals.len()
     }
 }

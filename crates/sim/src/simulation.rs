@@ -121,6 +121,8 @@ pub struct Simulation<'a> {
     pub(crate) end: Instant,
     pub(crate) now: Instant,
     pub(crate) has_ended: bool,
+    /// Time before which no change, step of a controller or sampling is due, and the run does not end.
+    quiet_until: Instant,
     /// Number of changes and samplings so far.
     rare_events: u64,
 }
@@ -157,6 +159,7 @@ impl<'a> Simulation<'a> {
             controllers,
             now: Instant::ZERO,
             has_ended: false,
+            quiet_until: Instant::ZERO,
             rare_events: 0,
         })
     }
@@ -233,6 +236,7 @@ impl<'a> Simulation<'a> {
     /// Every problem of the settings, as if they were written in the scenario. Nothing is changed then.
     pub fn set(&mut self, settings: &[Override], files: &dyn Files) -> Result<Vec<Change>, Problems> {
         let at = self.now() + AFTER_SET;
+        self.quiet_until = Instant::ZERO;
         self.timeline.scenario.to_mut().change(at, settings, files)
     }
 
@@ -249,6 +253,7 @@ impl<'a> Simulation<'a> {
     /// Continues by this scenario, which must differ from the current one only by changes later than now
     /// ([`Scenario::with_change`]).
     pub fn change(&mut self, scenario: Scenario) {
+        self.quiet_until = Instant::ZERO;
         self.timeline.scenario = Cow::Owned(scenario);
     }
 
@@ -304,7 +309,19 @@ impl<'a> Simulation<'a> {
     ///
     /// # Errors
     /// Those of [`step_until`](Self::step_until).
+    #[inline]
     pub(crate) fn advance_to(&mut self, until: Instant, slot: usize, pauses: bool) -> Result<(), Failure> {
+        if until < self.quiet_until {
+            self.now = self.events.advance_to(until, slot, pauses).unwrap_or(until);
+            return Ok(());
+        }
+        self.advance_beyond(until, slot, pauses)?;
+        self.quiet_until = self.next_change().min(self.sampling).min(self.end);
+        Ok(())
+    }
+
+    /// The same, with changes, steps of controllers, samplings and the end of the run.
+    fn advance_beyond(&mut self, until: Instant, slot: usize, pauses: bool) -> Result<(), Failure> {
         while !self.has_ended {
             let (change, step, sampling) =
                 (self.timeline.next_time(), self.controllers.next(), self.sampling);

@@ -11,6 +11,7 @@ impl Simulation<'_> {
     ///
     /// # Errors
     /// See [`OutsideCallError`]. Nothing is sent then.
+    #[inline]
     pub fn send_outside(
         &mut self,
         now: Instant,
@@ -40,16 +41,19 @@ impl Simulation<'_> {
     ///
     /// # Errors
     /// See [`OutsideCallError`]; a run that has ended has no arrivals, which is no error.
+    #[inline]
     pub fn receive_outside(&mut self, until: Instant) -> Result<Option<Incoming>, OutsideCallError> {
         if self.events.network.core.runtime.outside.first_arrival().is_none() {
             self.reach(until)?;
             self.advance_to(until, self.acting_slot(), true)?;
         }
-        let outside = &mut self.events.network.core.runtime.outside;
-        let Some(incoming) = outside.arrivals.pop_front() else {
+        let core = &mut self.events.network.core;
+        let outside = &mut core.runtime.outside;
+        let Some((incoming, packet)) = outside.receive() else {
             outside.turn = None;
             return Ok(None);
         };
+        core.pool.recycle(packet);
         let partner = outside.host(incoming.flow).and_then(|host| host.partner);
         outside.turn = partner.filter(|_| incoming.at == self.now).map(|flow| (flow, incoming.at));
         Ok(Some(incoming))
@@ -82,8 +86,7 @@ impl Simulation<'_> {
 
     /// Returns the number of contents of packets that the network holds, and of arrivals not yet received.
     pub fn outside_packets(&self) -> usize {
-        let outside = &self.events.network.core.runtime.outside;
-        outside.slab.len() - outside.free.len() + outside.arrivals.len()
+        self.events.network.core.runtime.outside.packets()
     }
 
     /// Refuses a time before the one reached.
