@@ -19,7 +19,8 @@
 #                page; its sizes and speed (rustup target add wasm32-unknown-unknown)
 #   make wasm-check  the pure crates compile for the browser (rustup target add wasm32-unknown-unknown)
 #   make packages  what is uploaded to crates.io: packed, compiled from the packages alone, `cargo publish --dry-run`;
-#                the interface of lockgate-path beside crates/path/interface.txt (RENEW=1 writes it; minutes)
+#                what they export beside crates/*/interface.txt (minutes)
+#   make interfaces  those lists written anew
 #   make types   the TypeScript types of the pages and the metrics of the Python package, from Rust
 #   make release archives, packages, wheel, bills of materials and checksums in target/release-files (packaging/README.md)
 #   make site    all documents, schemas and reports as pages, in target/site (mdbook: make tools)
@@ -32,7 +33,7 @@ ACCEPTED ?= 100000
 CARGO ?= cargo
 LOCKGATE = target/release/lockgate
 
-.PHONY: packages demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast play clean
+.PHONY: packages interfaces public-api demo test test-waiting test-computing python-test wheel forget-skips lint wasm-check twin bench fuzz mutants web picture docs types renew format hooks weigh tools release site build fast play clean
 .DEFAULT_GOAL := demo
 
 # Shown by `lockgate --version`; empty outside a clone. Not for tests, which would be compiled anew after each commit.
@@ -119,10 +120,15 @@ lint: web
 
 # What is made to be depended on, in the order of its dependencies (tests/packages.sh).
 UPLOADED = engine headers autorate traffic measure export scenario tcp network sim path path-c
-packages: export PATH := $(CURDIR)/target/tools/cargo/bin:$(PATH)
-packages:
-	command -v cargo-public-api >/dev/null || $(CARGO) install --quiet --locked --debug --root target/tools/cargo cargo-public-api@0.52.0
+packages interfaces: export PATH := $(CURDIR)/target/tools/cargo/bin:$(PATH)
+packages: public-api
 	CARGO="$(CARGO)" tests/packages.sh build
+
+interfaces: public-api
+	CARGO="$(CARGO)" RENEW=1 tests/interfaces.sh
+
+public-api:
+	command -v cargo-public-api >/dev/null || $(CARGO) install --quiet --locked --debug --root target/tools/cargo cargo-public-api@0.52.0
 
 # The pure crates compile for the browser. WASM_CARGO is a cargo that has the target, where rustup's own has not.
 PURE = engine headers autorate traffic measure scenario tcp network sim path calculus identify session tc wasm

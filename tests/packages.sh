@@ -5,8 +5,7 @@
 #                                 of its features alone, without a warning
 #   tests/packages.sh build       also: each package compiles from its own files alone, with the oldest Rust allowed and
 #                                 without features, and `cargo publish --dry-run` accepts it (minutes; needs crates.io);
-#                                 what lockgate-path exports is crates/path/interface.txt, line by line
-#   RENEW=1 tests/packages.sh build   writes that list: a removed or changed line breaks users, and is a new version
+#                                 what they export is what their lists say (tests/interfaces.sh)
 #
 # The lists of files must be complete before anything is uploaded: a crate that reads a file of its neighbour compiles
 # here and nowhere else. Exit code 1 names what is wrong.
@@ -55,14 +54,4 @@ fi
 # shellcheck disable=SC2086
 $cargo publish --dry-run --locked --allow-dirty --quiet --no-default-features $selected
 
-# Only rustdoc is told to be unstable: a dependency may try what the compiler would then permit.
-mkdir -p target/interface
-printf '#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc "$@"\n' > target/interface/rustdoc
-chmod +x target/interface/rustdoc
-RUSTDOC=$PWD/target/interface/rustdoc $cargo rustdoc --locked --quiet -p lockgate-path --lib --all-features -- \
-    -Z unstable-options --output-format json
-cargo-public-api public-api --rustdoc-json target/doc/lockgate_path.json -sss > target/interface/path.txt
-[ -z "${RENEW:-}" ] || cp target/interface/path.txt crates/path/interface.txt
-diff -u crates/path/interface.txt target/interface/path.txt || {
-    echo "packages: the interface of lockgate-path changed; RENEW=1 writes the list" >&2; exit 1; }
-echo "packages: lockgate-path exports what crates/path/interface.txt lists"
+tests/interfaces.sh
