@@ -39,6 +39,7 @@ pub mod lazy;
 pub mod metric;
 pub mod monitor;
 pub mod recording;
+#[cfg(feature = "page")]
 pub mod report;
 pub mod series;
 pub mod sharing;

@@ -3,13 +3,11 @@
 //! All statistics are computed here; the page only draws. Numbers are in base SI units, with six
 //! significant digits, and `null` if nothing was observed.
 
-#[cfg(feature = "page")]
 mod answer;
 mod bands;
 pub mod files;
 mod ghost;
 pub mod groups;
-#[cfg(feature = "page")]
 mod page;
 mod port_groups;
 mod readable;
@@ -21,7 +19,6 @@ mod variants;
 mod worst;
 
 pub use ghost::{Ghost, GhostFlow, GhostQueue};
-#[cfg(feature = "page")]
 pub use page::{MARKER, page};
 pub use run::{
     BoxPlot, Cdf, Density, EventData, FlowData, FlowSeriesData, PhaseDelay, PortData, QueueData,

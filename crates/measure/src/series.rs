@@ -92,12 +92,14 @@ impl QueueSeries {
 }
 
 /// Returns the width of each interval in seconds, from their ends; the first starts at 0.
+#[cfg(feature = "page")]
 pub(crate) fn widths(ends: &[Instant]) -> impl Iterator<Item = f64> + '_ {
     let starts = core::iter::once(&Instant::ZERO).chain(ends);
     ends.iter().zip(starts).map(|(end, start)| end.since(*start).as_secs_f64())
 }
 
 /// Converts bytes per interval to bits per second.
+#[cfg(feature = "page")]
 pub(crate) fn rates(bytes: &[u64], ends: &[Instant]) -> Vec<f64> {
     bytes
         .iter()

@@ -24,6 +24,7 @@ pub use expectation::{BOUND, Bound, Criterion, Expectation, Expected, MembersHel
 pub use files::{BinSummary, FileSummary, FilesSummary, GroupSummary};
 pub use fold::MembersSummary;
 pub use judged::{JudgedRow, Outcome, PhaseRow, PhaseTable, RunVerdict};
+#[cfg(feature = "page")]
 pub(crate) use phases::change;
 pub use phases::{PhaseSummary, values_by_phase};
 pub use requests::{EchoSummary, PagesSummary};
