@@ -21,8 +21,8 @@ use lockgate_engine::pacing::Pace;
 use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use crate::diagnostic::one_line;
+use crate::overhead_keys::link_keys;
 use crate::policy::{Direction, Mode, Policy, PolicyPort};
-use crate::values::link_keys;
 use classes::{Classes, Sample};
 use hosts::{Host, Hosts, Side};
 use traffic::{PAYLOAD, Traffic};

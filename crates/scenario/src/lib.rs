@@ -43,6 +43,7 @@ pub mod application;
 pub mod builder;
 pub mod change;
 mod check;
+#[cfg(feature = "tools")]
 pub mod completion;
 pub mod condition;
 pub mod diagnostic;
@@ -55,6 +56,7 @@ pub mod expect;
 mod file;
 mod files;
 mod inclusion;
+#[cfg(feature = "tools")]
 pub mod laboratory;
 mod line_conditions;
 mod line_law;
@@ -62,14 +64,18 @@ pub mod line_table;
 pub mod model;
 mod nearest;
 pub mod outside;
+#[cfg(feature = "tools")]
+mod overhead_keys;
 pub mod path;
 pub mod policy;
+#[cfg(feature = "tools")]
 pub mod policy_text;
 mod reader;
 #[cfg(feature = "schema")]
 pub mod reference;
 mod refusal;
 pub mod routes;
+#[cfg(feature = "tools")]
 pub mod scale;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -85,6 +91,7 @@ mod toml_text;
 pub mod trace;
 pub mod traffic;
 pub mod tree;
+mod value_reader;
 mod values;
 pub mod vary;
 
@@ -98,6 +105,7 @@ pub use expand::is_dealt;
 pub use expect::{Bound, Criterion, Expected};
 pub use files::Files;
 pub use inclusion::{NoPolicy, policy_settings};
+#[cfg(feature = "tools")]
 pub use laboratory::laboratory;
 pub use line_table::PathTrace;
 pub use model::{Flow, Link, NodeModel, PortModel, Record, Scenario, Service, Transport};
@@ -110,6 +118,7 @@ pub use reader::{Reader, read};
 pub use reference::{Reference, reference, references};
 pub use refusal::Refusal;
 pub use routes::Routes;
+#[cfg(feature = "tools")]
 pub use scale::Scale;
 #[cfg(feature = "schema")]
 pub use schema::schema;

@@ -9,6 +9,11 @@ const MOST_COMPARED: usize = 250_000;
 /// Returns the name in `known` that `name` was probably meant to be; `None` if none is near. A name longer
 /// than any known one can be is near none.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    nearest_of(name, &mut known.into_iter())
+}
+
+/// The same, compiled once for all iterators.
+fn nearest_of<'a>(name: &str, known: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     if name.len() > LONGEST_NAME_BYTES {
         return None;
     }
@@ -21,7 +26,6 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let allowed = (letters / 3).max(1);
     let mut compared = 0;
     known
-        .into_iter()
         .filter(|candidate| candidate.len() <= LONGEST_NAME_BYTES)
         .map(|candidate| (plain(candidate), candidate))
         // A larger difference in length implies a larger distance.
@@ -70,8 +74,13 @@ pub(crate) fn suggest<'a>(name: &str, known: impl IntoIterator<Item = &'a str> +
 
 /// Returns "it is `a`" or "it is one of `a`, `b`"; limited to a readable number of names.
 pub(crate) fn one_of<'a>(known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    one_of_all(&mut known.into_iter())
+}
+
+/// The same, compiled once for all iterators.
+fn one_of_all<'a>(known: &mut dyn Iterator<Item = &'a str>) -> Option<String> {
     const SHOWN: usize = 24;
-    let mut names: Vec<String> = known.into_iter().take(SHOWN + 1).map(|name| format!("`{name}`")).collect();
+    let mut names: Vec<String> = known.take(SHOWN + 1).map(|name| format!("`{name}`")).collect();
     if names.len() > SHOWN {
         "…".clone_into(&mut names[SHOWN]);
     }

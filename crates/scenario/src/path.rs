@@ -166,6 +166,7 @@ impl Override {
     }
 
     /// Returns the same value at another path.
+    #[cfg(feature = "tools")]
     pub(crate) fn at(&self, path: Vec<String>) -> Self {
         let value = self.value.as_ref().map_or_else(String::new, |value| value.to_string().trim().to_owned());
         Self { text: format!("{}={value}", join(&path)), path, value: self.value.clone() }

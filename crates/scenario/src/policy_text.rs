@@ -20,12 +20,12 @@ use crate::diagnostic::{Problems, Source};
 use crate::embedding::{TABLES, embed_tables};
 use crate::files::Files;
 use crate::model::{PortModel, Scenario};
+use crate::overhead_keys::port_keys;
 use crate::path::split_policy;
 use crate::path::{Override, apply_all, resolved};
 use crate::policy::{Policy, read_policy};
 use crate::table_reader::shorten;
 use crate::tree::lower;
-use crate::values::port_keys;
 
 /// A value of a policy that a scenario's port names.
 #[derive(Clone, Debug)]

@@ -17,10 +17,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lockgate_engine::schema::Described;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{MOST_PROBLEMS, Problem, Span};
 use crate::nearest::{meant, nearest, one_of};
+use crate::value_reader::{self, ValueError};
 
 /// The keys of a type.
 #[derive(Debug, Default)]
@@ -220,6 +221,22 @@ pub(crate) fn read_table<T: DeserializeOwned>(
     known: &TableKeys,
     problems: &mut Vec<Problem>,
 ) -> Option<T> {
+    let mut value = None;
+    let mut read = |whole: &Spanned<DeValue<'_>>| {
+        value = Some(value_reader::read(whole)?);
+        Ok(())
+    };
+    read_with(&mut read, location, known, problems);
+    value
+}
+
+/// Reads a table by `read` until it accepts what is left. Compiled once for all types.
+fn read_with(
+    read: &mut dyn FnMut(&Spanned<DeValue<'_>>) -> Result<(), ValueError>,
+    location: TableLocation<'_, '_>,
+    known: &TableKeys,
+    problems: &mut Vec<Problem>,
+) {
     let noted = problems.len();
     let mut misspelt = false;
     for key in known.required().filter(|key| !location.has(&key.name)) {
@@ -231,27 +248,22 @@ pub(crate) fn read_table<T: DeserializeOwned>(
             Problem::new(location.header.clone(), format!("{} needs `{}`", location.what, key.name));
         problems.push(problem.help(key.add()));
     }
-    // What is left after values were taken out; a table without problems is copied once.
-    let mut left: Option<DeTable<'_>> = None;
+    // What is left after values were taken out.
+    let mut whole = Spanned::new(location.header.clone(), DeValue::Table(location.only(known)));
     let mut taken_out: Vec<String> = Vec::new();
     // Each round removes one entry; no table written by hand needs more rounds than this.
     for _ in 0..64 {
-        let table = left.clone().unwrap_or_else(|| location.only(known));
-        let whole = Spanned::new(location.header.clone(), DeValue::Table(table));
-        let error = match T::deserialize(ValueDeserializer::from(whole)) {
-            Ok(value) => return Some(value),
-            Err(error) => error,
-        };
-        let span = error.span().unwrap_or_else(|| location.header.clone());
-        let table = left.get_or_insert_with(|| location.only(known));
-        let missing = missing_field(error.message());
+        let Err(error) = read(&whole) else { return };
+        let span = error.span.unwrap_or_else(|| location.header.clone());
+        let DeValue::Table(table) = whole.get_mut() else { break };
+        let missing = missing_field(&error.message);
         // The span of a table may lie within its first key, as at the top of a file.
         let path = if missing.is_some() && span == *location.header { None } else { locate(table, &span) };
         // A field missing because its value was removed, or noted above, is not reported again.
         let absent =
             path.is_none() && missing.is_some_and(|field| known.required().any(|key| key.name == field));
         if !absent && !missing.is_some_and(|field| taken_out.iter().any(|key| key == field)) {
-            problems.push(explain(location.what, path.as_deref().unwrap_or_default(), error.message(), span));
+            problems.push(explain(location.what, path.as_deref().unwrap_or_default(), &error.message, span));
         }
         let Some(path) = path else { break };
         remove(table, &path);
@@ -260,7 +272,6 @@ pub(crate) fn read_table<T: DeserializeOwned>(
     if problems.len() == noted && !misspelt {
         problems.push(Problem::new(location.header.clone(), format!("{} cannot be read", location.what)));
     }
-    None
 }
 
 /// Returns the field that serde reports as missing.

@@ -15,6 +15,8 @@ use lockgate_engine::units::{Limit, Rate};
 use lockgate_headers::{Class, Region};
 use serde::de::DeserializeOwned;
 
+use crate::value_reader;
+
 /// A tree of queues. The first is the root; every child comes after its parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueTree {
@@ -305,10 +307,7 @@ fn unknown(kind: &str) -> Invalid {
 
 /// Converts a checked table to its type.
 fn typed<T: DeserializeOwned>(table: &toml::Table) -> Result<T, Invalid> {
-    table
-        .clone()
-        .try_into()
-        .map_err(|error: toml::de::Error| Invalid::new("kind", error.message().to_owned()))
+    value_reader::read_plain(table).map_err(|error| Invalid::new("kind", error.message))
 }
 
 struct LimitOf<'a>(&'a Queue);
@@ -319,7 +318,7 @@ impl Visitor for LimitOf<'_> {
     fn visit<D: Discipline>(self) -> Self::Output {
         let config: D::Config = typed(&self.0.config).ok()?;
         let written = toml::Table::try_from(&config).ok()?;
-        written.get("limit")?.clone().try_into().ok()
+        value_reader::read_plain_value(written.get("limit")?).ok()
     }
 }
 

@@ -2,13 +2,13 @@
 //!
 //! Each is a text (some also a whole number), read by [`TextValue`]; serde and the schema derive from it.
 
-use core::fmt::{self, Write as _};
+use core::fmt;
 use core::marker::PhantomData;
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
 use lockgate_engine::classify::PROTOCOL_OTHER;
-use lockgate_engine::overhead::{FrameOverhead, Framing, LINES, Line, LinkHeader, PacketOverhead};
+use lockgate_engine::overhead::{LINES, Line};
 use lockgate_engine::units::{Bytes, Duration, Overhead};
 #[cfg(feature = "schema")]
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -318,41 +318,13 @@ impl TextValue for LinkOverhead {
     }
 }
 
-/// Returns the keys of a link that has this overhead, a line each.
-pub(crate) fn link_keys(overhead: FrameOverhead) -> String {
-    overhead_keys(overhead.of_packets(LinkHeader::Ethernet), overhead.bytes())
-}
-
-/// Returns the keys of a port that has this overhead, a line each.
-pub(crate) fn port_keys(overhead: PacketOverhead) -> String {
-    overhead_keys(overhead, overhead.bytes())
-}
-
-/// Returns the keys that state an overhead: the name of a line, which means the same everywhere, or `bytes`.
-fn overhead_keys(overhead: PacketOverhead, bytes: Overhead) -> String {
-    if let Some(line) = LINES.into_iter().find(|line| line.overhead == overhead) {
-        return format!("overhead = \"{}\"\n", line.name);
-    }
-    let mut keys = String::new();
-    if overhead.on(LinkHeader::Ethernet).bytes() != Overhead::default() {
-        let _ = writeln!(keys, "overhead = \"{bytes}\"");
-    }
-    let (mpu, framing) = overhead.mpu_and_framing();
-    if mpu != Bytes::ZERO {
-        let _ = writeln!(keys, "mpu = \"{mpu}\"");
-    }
-    if framing != Framing::Noatm {
-        let _ = writeln!(keys, "framing = \"{}\"", framing.name());
-    }
-    keys
-}
-
 /// A differentiated services code point, 0 to 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dscp(pub(crate) u8);
 
 impl Dscp {
     /// Returns its name, or its number.
+    #[cfg(feature = "tools")]
     pub(crate) fn name(self) -> String {
         match (self.0, self.0 >> 3, self.0 & 7) {
             (46, ..) => "EF".to_owned(),

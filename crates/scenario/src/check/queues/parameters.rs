@@ -5,9 +5,8 @@ use std::sync::Arc;
 use lockgate_engine::class;
 use lockgate_engine::discipline::Discipline;
 use lockgate_engine::disciplines::{self, Visitor};
-use serde::Deserialize;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
+use toml::de::{DeTable, DeValue};
 
 use super::super::Checker;
 use super::{Entry, Kind};
@@ -15,6 +14,7 @@ use crate::diagnostic::Problem;
 use crate::file::QueueTable;
 use crate::nearest::suggest;
 use crate::table_reader::{Key, TableKeys, TableLocation, read_valid_table, shorten, unknown_key};
+use crate::value_reader;
 
 /// Keys of a queue that belong neither to its discipline nor to its parent, besides `kind` and `children`.
 const OWN_KEYS: [&str; 2] = ["match", "share"];
@@ -174,9 +174,9 @@ fn plain(
     problems: &mut Vec<Problem>,
 ) -> Option<toml::Table> {
     let whole = Spanned::new(location.header.clone(), DeValue::Table(table));
-    toml::Table::deserialize(ValueDeserializer::from(whole))
+    value_reader::read(&whole)
         .map_err(|error| {
-            let span = error.span().unwrap_or_else(|| location.header.clone());
+            let span = error.span.unwrap_or_else(|| location.header.clone());
             problems.push(
                 Problem::new(span, "a number too large for the file")
                     .help("it is at most 9223372036854775807"),
