@@ -1,4 +1,4 @@
-//! Cost of a packet through a path, beside that of the same packet in a simulation, in turns.
+//! Cost of a packet through a path, beside that of the same packet in a simulation, in turns; medians.
 //!
 //! ```text
 //! cargo run --release -p lockgate-path --example cost
@@ -67,17 +67,22 @@ fn timed(one: impl Fn() -> u64) -> f64 {
 }
 
 fn main() {
-    let mut best = [f64::MAX; 3];
+    let mut turns = Vec::new();
     for _ in 0..15 {
-        let turn = [
+        turns.push([
             timed(simulated),
             timed(|| outside(false).expect("a path")),
             timed(|| outside(true).expect("a path")),
-        ];
-        best.iter_mut().zip(turn).for_each(|(best, now)| *best = best.min(now));
+        ]);
     }
-    let [simulated, length, contents] = best;
-    println!("a packet-hop: simulated {simulated:.0} ns");
-    println!("through a path, lengths only: {length:.0} ns, {:.2} times", length / simulated);
-    println!("through a path, with 958 bytes: {contents:.0} ns, {:.2} times", contents / simulated);
+    let median = |of: &dyn Fn(&[f64; 3]) -> f64| {
+        let mut values: Vec<f64> = turns.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    println!("a packet-hop: simulated {:.0} ns", median(&|turn| turn[0]));
+    for (with, index) in [("lengths only", 1), ("958 bytes", 2)] {
+        let (own, times) = (median(&|turn| turn[index]), median(&|turn| turn[index] / turn[0]));
+        println!("through a path, with {with}: {own:.0} ns, {times:.2} times");
+    }
 }
