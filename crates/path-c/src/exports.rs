@@ -7,7 +7,7 @@
 
 use std::ffi::{CStr, c_char, c_double, c_int};
 
-use lockgate_path::{Fate, Path, PathBuilder, Payload};
+use lockgate_path::{Error, Fate, Path, PathBuilder, Payload};
 
 use crate::handle::{LockgatePath, LockgateSummary};
 use crate::last_error;
@@ -87,12 +87,16 @@ unsafe fn alive<'a, T>(pointer: *mut T) -> Option<&'a mut T> {
     found
 }
 
-/// Returns the bytes of a packet: those behind the pointer, or only their number if it is `NULL`.
+/// Largest number of bytes that a packet has.
+const LONGEST_PACKET: usize = 65_535;
+
+/// Returns the bytes of a packet: those behind the pointer, or only their number if it is `NULL`, or if no
+/// packet has so many: a negative number of C is such a length, and no memory has it.
 ///
 /// # Safety
 /// The pointer is `NULL`, or has this number of bytes.
 unsafe fn payload<'a>(bytes: *const u8, length: usize) -> Payload<'a> {
-    if bytes.is_null() {
+    if bytes.is_null() || length > LONGEST_PACKET {
         return Payload::Length(length);
     }
     // SAFETY: as above.
@@ -200,7 +204,11 @@ pub unsafe extern "C" fn lockgate_path_send_ip(
     // SAFETY: as above.
     let (path, payload) = unsafe { (alive(path), payload(bytes, length)) };
     let Payload::Borrowed(packet) = payload else {
-        last_error::keep("the pointer is NULL");
+        if bytes.is_null() {
+            last_error::keep("the pointer is NULL");
+        } else {
+            last_error::keep(Error::TooLong(length));
+        }
         return LockgateFate::Error;
     };
     fate(path.and_then(|path| path.send_ip(now, end, packet)))

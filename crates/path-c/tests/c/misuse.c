@@ -49,6 +49,11 @@ static void calls_that_cannot_be(void) {
     SAYS("no end");
     CHECK(lockgate_path_send(path, 0, 0, NULL, 1 << 20, 0) == LOCKGATE_FATE_ERROR);
     SAYS("longer");
+    /* A negative number is a length that no memory has. */
+    CHECK(lockgate_path_send(path, 0, 0, bytes, (size_t)-1, 0) == LOCKGATE_FATE_ERROR);
+    SAYS("longer");
+    CHECK(lockgate_path_send_ip(path, 0, 0, bytes, (size_t)-1) == LOCKGATE_FATE_ERROR);
+    SAYS("longer");
     CHECK(lockgate_path_send_ip(path, 0, 0, bytes, 4) == LOCKGATE_FATE_ERROR);
     CHECK(lockgate_path_send_ip(path, 0, 0, NULL, 4) == LOCKGATE_FATE_ERROR);
     CHECK(lockgate_path_receive(path, LOCKGATE_NEVER, NULL) == -1);
