@@ -78,7 +78,7 @@ pub(crate) fn one_of<'a>(known: impl IntoIterator<Item = &'a str>) -> Option<Str
 }
 
 /// The same, compiled once for all iterators.
-fn one_of_all<'a>(known: &mut dyn Iterator<Item = &'a str>) -> Option<String> {
+fn one_of_all(known: &mut dyn Iterator<Item = &str>) -> Option<String> {
     const SHOWN: usize = 24;
     let mut names: Vec<String> = known.take(SHOWN + 1).map(|name| format!("`{name}`")).collect();
     if names.len() > SHOWN {
