@@ -260,6 +260,10 @@ pub struct QueueSample {
     /// Reason why its packets wait, if it is known, in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
+    /// Most that its parent lets it send, in bits per second, if it is known: its `ceil`.
+    #[cfg_attr(feature = "typescript", ts(skip))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceil_bps: Option<f64>,
     /// Internal state that the discipline exposes, by name.
     pub gauges: Vec<(Cow<'static, str>, f64)>,
     /// Tins of a `cake`, in the order of `tc -s`; none for other disciplines.

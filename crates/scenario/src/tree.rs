@@ -146,6 +146,25 @@ impl QueueTree {
         lower(queue.own_pace(), below.filter(|_| !queue.children.is_empty()).unwrap_or_default())
     }
 
+    /// Returns the most that its parent lets each queue send, with the name of the queue, for those with such a
+    /// ceiling.
+    pub fn ceilings(&self) -> Vec<(&str, Rate)> {
+        let mut found = Vec::new();
+        if let Some(root) = self.queues.first() {
+            self.ceilings_at(root, root.kind, &mut found);
+        }
+        found
+    }
+
+    fn ceilings_at<'a>(&'a self, queue: &Queue, owner: &'static str, found: &mut Vec<(&'a str, Rate)>) {
+        let owner = if queue.is_class() { owner } else { queue.kind };
+        for child in queue.children.iter().map(|index| &self.queues[*index]) {
+            let share = disciplines::visit(owner, PaceOfChild(&child.share)).unwrap_or_default();
+            found.extend(share.rate.map(|rate| (&*child.name, rate)));
+            self.ceilings_at(child, owner, found);
+        }
+    }
+
     /// Builds the tree for the engine.
     ///
     /// # Errors

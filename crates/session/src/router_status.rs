@@ -33,7 +33,9 @@ impl Status {
         let port = |port: &PolicyPort| {
             let (from, to) = ends(port);
             let (name, link) = (port.name.clone(), link_name(port));
-            PortStatus { name, from, to, link, root: None, queues: queues(port) }
+            let ceilings = port.tree.ceilings().into_iter();
+            let ceilings = ceilings.map(|(queue, rate)| (queue.to_owned(), rate.as_bits() as f64)).collect();
+            PortStatus { name, from, to, link, root: None, queues: queues(port), ceilings }
         };
         // A policy needs no title; a page without one does not say of which router it is.
         let title = match policy.title.as_str() {
@@ -77,6 +79,23 @@ queue.all = { kind = "fifo", limit = "100p" }
         };
         assert_eq!(title(POLICY), "Router at lan, wan");
         assert_eq!(title(&format!("title = \"house\"\n{POLICY}")), "house");
+    }
+
+    #[test]
+    fn a_class_has_its_ceiling_and_without_one_its_rate() {
+        let text = format!(
+            "{POLICY}queue.tree = {{ kind = \"htb\", children = [\"top\"] }}\nqueue.top = {{ kind = \"class\", rate = \
+             \"9mbit\", children = [\"a\", \"b\"] }}\nqueue.a = {{ kind = \"fifo\", rate = \"1mbit\", ceil = \"2mbit\" \
+             }}\nqueue.b = {{ kind = \"fifo\", rate = \"3mbit\" }}\n"
+        );
+        let text =
+            text.replacen("queue.all = { kind = \"fifo\", limit = \"100p\" }\nqueue.tree", "queue.tree", 1);
+        let policy = lockgate_scenario::read_policy(&text, "house.toml").expect("a policy");
+        let ports = Status::of_policy(&policy, Duration::from_secs(1)).ports;
+        let ceilings: Vec<(&str, f64)> =
+            ports[1].ceilings.iter().map(|(name, bps)| (name.as_str(), *bps)).collect();
+        assert_eq!(ceilings, [("a", 2e6), ("b", 3e6), ("top", 9e6)]);
+        assert!(ports[0].ceilings.is_empty());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use lockgate_engine::units::Duration;
+use lockgate_engine::units::{Duration, Rate};
 use lockgate_measure::monitor::{Limits, Sample, mark};
 use lockgate_measure::verdict::RunVerdict;
 use lockgate_scenario::{Action, Link, Scenario};
@@ -97,6 +97,24 @@ pub struct PortStatus {
     pub root: Option<Knob>,
     /// Knobs by queue.
     pub queues: Vec<(String, Vec<Knob>)>,
+    /// Most that its parent lets a queue send, in bits per second, by its name.
+    #[serde(skip)]
+    pub ceilings: BTreeMap<String, f64>,
+}
+
+impl PortStatus {
+    /// Sets the ceilings by the knobs of the queues: `ceil`, which is `rate` if it is not set.
+    fn with_ceilings(self) -> Self {
+        let ceiling = |(name, knobs): &(String, Vec<Knob>)| {
+            let value = |key: &str| knobs.iter().find(|knob| knob.key == key)?.value.as_deref();
+            // A queue whose share has none is not shaped by its parent.
+            knobs.iter().find(|knob| knob.key == "ceil")?;
+            let read = |text: &str| text.parse::<Rate>().ok();
+            let rate = value("ceil").and_then(read).or_else(|| value("rate").and_then(read))?;
+            Some((name.clone(), rate.as_bits() as f64))
+        };
+        Self { ceilings: self.queues.iter().filter_map(ceiling).collect(), ..self }
+    }
 }
 
 impl Status {
@@ -140,7 +158,9 @@ impl Status {
                     .iter()
                     .map(|queue| (queue.clone(), effective.queue_knobs(&port.name, queue)))
                     .collect(),
+                ceilings: BTreeMap::new(),
             })
+            .map(PortStatus::with_ceilings)
             .collect();
     }
 }
@@ -152,6 +172,11 @@ impl Status {
             self.links.iter().map(|link| (link.name.as_str(), link)).collect();
         for shown in &mut sample.ports {
             let Some(port) = self.ports.get(shown.index) else { continue };
+            if !port.ceilings.is_empty() {
+                for queue in &mut shown.queues {
+                    queue.ceil_bps = port.ceilings.get(&queue.name).copied().or(queue.ceil_bps);
+                }
+            }
             let Some(link) = rates.get(port.link.as_str()) else { continue };
             let known = link.rate_bps[usize::from(link.from != port.from)];
             // A rate that is stepped is in the sample itself.
@@ -198,7 +223,8 @@ impl Status {
         let queues = port.queues.iter().filter(|(name, _)| name == queue).cloned().collect();
         let PortStatus { name, from, to, link: of, root, .. } = port;
         let [name, from, to, of] = [name, from, to, of].map(String::clone);
-        Some((PortStatus { name, from, to, link: of, root: root.clone(), queues }, link))
+        let root = root.clone();
+        Some((PortStatus { name, from, to, link: of, root, queues, ..PortStatus::default() }, link))
     }
 }
 

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::pain::{Condition, active_leaves, advice, starved};
+use super::pain::{Condition, active_leaves, advice, ceiling_of, held_words, starved};
 use super::{PortSample, QueueSample, Sample};
 use crate::figures;
 
@@ -29,9 +29,19 @@ pub struct Hurt {
     pub sent_bps: f64,
     /// Packets that wait.
     pub packets: u64,
+    /// Ceiling that holds it back, in bits per second, if one does.
+    ceil_bps: Option<f64>,
+    /// Rate of the port that is left, in bits per second; `None` if it is not known, or all is used.
+    left_bps: Option<f64>,
     /// Delay and loss that are judged.
     condition: Condition,
 }
+
+/// Share of a port's rate from which what is left of it is told.
+const LEFT: f64 = 0.05;
+
+/// Share of packets from which a loss is told: below it would be 0.0 %.
+const TOLD_LOSS: f64 = 0.0005;
 
 impl Hurt {
     fn of(port: &PortSample, queue: &QueueSample, interval_s: f64) -> Self {
@@ -46,6 +56,12 @@ impl Hurt {
             loss: condition.loss,
             sent_bps: queue.sent_bps,
             packets: queue.packets,
+            ceil_bps: ceiling_of(port, queue),
+            left_bps: port
+                .rate_bps
+                .map(|rate| (rate, rate - port.sent_bps))
+                .filter(|(rate, left)| *left >= LEFT * rate)
+                .map(|(_, left)| left),
             condition,
         }
     }
@@ -55,16 +71,24 @@ impl Hurt {
         self.condition.pain().is_some()
     }
 
-    /// Returns the sentence on it, and what is worth a trial in its place.
+    /// Returns the sentence on it, and that on the cause and what is worth a trial.
     pub fn advised(&self) -> String {
-        advice(&self.kind).map_or_else(|| self.to_string(), |advice| format!("{self}. {advice}"))
+        self.advice().map_or_else(|| self.to_string(), |advice| format!("{self}. {advice}"))
+    }
+
+    /// Returns the cause, and what is worth a trial: where a ceiling holds it back, no other discipline helps.
+    fn advice(&self) -> Option<String> {
+        let Some(ceil) = self.ceil_bps else { return advice(&self.kind) };
+        let left = self.left_bps.map_or_else(String::new, |left| {
+            format!(" while the port has {} left", figures::rate(Some(left)))
+        });
+        Some(format!("It is {}{left}: raise the ceiling, or offer it less.", held_words(ceil)))
     }
 }
 
 impl fmt::Display for Hurt {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { port, queue, kind: _, wait_s, mean_s, starved_s, loss, sent_bps, packets, condition: _ } =
-            self;
+        let Self { port, queue, wait_s, mean_s, starved_s, loss, sent_bps, packets, .. } = self;
         let waiting = figures::count(*packets, "packet");
         if starved_s.is_some() {
             let interval = figures::seconds(*starved_s);
@@ -79,7 +103,10 @@ impl fmt::Display for Hurt {
         {
             write!(to, "packets waited {} ({statistic}), ", figures::seconds(Some(wait)))?;
         }
-        write!(to, "{:.1} % lost, {} sent, {waiting} waiting", loss * 100.0, figures::rate(Some(*sent_bps)))
+        if *loss >= TOLD_LOSS {
+            write!(to, "{:.1} % lost, ", loss * 100.0)?;
+        }
+        write!(to, "{} sent, {waiting} waiting", figures::rate(Some(*sent_bps)))
     }
 }
 
@@ -140,7 +167,7 @@ mod tests {
             worst(&sample(vec![QueueSample { sojourn_mean_s: mean_s, ..kernels.clone() }])).expect("active")
         };
         let told = found(Some(0.132)).advised();
-        assert!(told.starts_with("`b` of port wan: packets waited 132 ms (mean), 0.0 % lost, "), "{told}");
+        assert!(told.starts_with("`b` of port wan: packets waited 132 ms (mean), 0 bit/s sent"), "{told}");
         assert!(
             told.ends_with(". A pfifo holds packets until it is full: try fq_codel or cake in its place."),
             "{told}"
@@ -148,7 +175,7 @@ mod tests {
         let advised = KINDS.iter().filter(|kind| advice(kind).is_some());
         assert_eq!(advised.collect::<Vec<_>>(), [&"fifo"], "others limit the wait by themselves");
         assert!(
-            found(None).to_string().starts_with("`b` of port wan: 0.0 % lost, "),
+            found(None).to_string().starts_with("`b` of port wan: 0 bit/s sent"),
             "nothing is known of the wait"
         );
         let idle = QueueSample { sent_packets: 0, ..queue("idle", 1, Some(0), 0.0, 0) };
@@ -156,6 +183,49 @@ mod tests {
         // One drop of few packets is not a share.
         let few = QueueSample { sent_packets: 5, ..queue("few", 0, None, 1.0, 5) };
         assert!(!worst(&sample(vec![few])).expect("active").hurts());
+    }
+
+    #[test]
+    fn a_class_at_its_ceiling_is_told_the_ceiling_and_what_the_port_has_left() {
+        let class = |sent_bps| QueueSample {
+            sent_bps,
+            ceil_bps: Some(1.5e6),
+            kind: "fifo".into(),
+            ..queue("guests", 1, Some(0), 1_110.0, 18)
+        };
+        let told = |queues: Vec<QueueSample>, rate_bps| {
+            let port = PortSample {
+                name: "wan".to_owned(),
+                sent_bps: 6.8e6,
+                rate_bps,
+                queues,
+                ..PortSample::default()
+            };
+            worst(&Sample { ports: vec![port], interval_s: 1.0, ..Sample::default() })
+                .expect("active")
+                .advised()
+        };
+        let root = queue("root", 0, None, 5.0, 0);
+        let held = told(vec![root.clone(), class(1.499e6)], Some(9.5e6));
+        let cause = ". It is held to its ceiling of 1.50 Mbit/s while the port has 2.70 Mbit/s left: raise the ceiling, \
+                     or offer it less.";
+        assert!(held.ends_with(cause), "{held}");
+        assert!(told(vec![root.clone(), class(1.499e6)], None).contains("1.50 Mbit/s: raise the ceiling"));
+        // A full port holds its classes back itself, and a class below its ceiling waits for another reason.
+        for (sent_bps, rate) in [(1.499e6, 1.5e6), (0.9e6, 9.5e6)] {
+            let other = told(vec![root.clone(), class(sent_bps)], Some(rate));
+            assert!(other.contains("try fq_codel"), "{other}");
+        }
+        // Below a class that has it alone, as the kernel's disciplines are; not below one of two.
+        let leaf = QueueSample { sent_bps: 1.499e6, ceil_bps: None, ..queue("20:", 2, Some(1), 1_110.0, 18) };
+        let alone = vec![root.clone(), class(1.499e6), leaf.clone()];
+        assert!(told(alone.clone(), Some(9.5e6)).contains("held to its ceiling"));
+        let beside = QueueSample { name: "30:".to_owned(), index: 3, sojourn_p99_s: None, ..leaf };
+        assert!(!told([alone, vec![beside]].concat(), Some(9.5e6)).contains("ceiling"));
+        // Parents in a circle, which a stream may hold, end the search.
+        let circle = QueueSample { parent: Some(0), ..root };
+        let alone = QueueSample { ceil_bps: None, ..class(1e6) };
+        assert!(!told(vec![circle, alone], None).contains("ceiling"));
     }
 
     #[test]

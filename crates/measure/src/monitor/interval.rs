@@ -189,6 +189,7 @@ impl PortState {
             queue.index = node.id();
             queue.parent = parents.get(id).copied().flatten();
             queue.gauges.clear();
+            queue.why.clear();
             node.gauges(&mut |name, value| queue.gauges.push((Cow::Borrowed(name), value)));
             queue.tins.clear();
             node.bands(&mut |name, account| queue.tins.push(TinSample::of(name, account)));

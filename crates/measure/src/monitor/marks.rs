@@ -1,6 +1,6 @@
 //! Marks of a sample: which queues and flows hurt, by the limits of expectations, and which links are full.
 
-use super::pain::Condition;
+use super::pain::{Condition, held_words, reached};
 use super::{FlowSample, Hurt, Sample, worst};
 use crate::metric::{Quantity, Statistic, Subject, matches};
 use crate::recording::FULL;
@@ -62,6 +62,10 @@ pub fn mark(sample: &mut Sample, limits: &Limits) {
         for queue in &mut port.queues {
             queue.bound_s = limits.of_queue(&port.name, &queue.name);
             queue.pain = Condition::of_queue(queue, interval_s).pain();
+            // Of the kernel's queues the reason is known already.
+            if let Some(ceil) = reached(queue).filter(|_| queue.packets > 0 && queue.why.is_empty()) {
+                queue.why = held_words(ceil);
+            }
         }
     }
     sample.hurts = worst(sample).filter(Hurt::hurts).map(|hurt| hurt.advised()).unwrap_or_default();

@@ -13,6 +13,7 @@ use lockgate_engine::disciplines::ALL;
 use serde::{Deserialize, Serialize};
 
 use super::{PortSample, QueueSample};
+use crate::figures;
 
 /// 99th percentile of the time in the port, in seconds, from which a queue without a bound hurts: a call
 /// bears 150 ms each way.
@@ -84,6 +85,37 @@ pub fn advice(kind: &str) -> Option<String> {
     ALL.iter()
         .any(|known| known.is_unmanaged() && (known.name == kind || known.kernel_names.contains(&kind)))
         .then(|| format!("A {kind} holds packets until it is full: try fq_codel or cake in its place."))
+}
+
+/// Share of a ceiling from which it counts as reached: counters are read at another instant than packets
+/// leave.
+const REACHED: f64 = 0.95;
+
+/// Returns the ceiling of a queue in bits per second, if it is reached.
+pub(super) fn reached(queue: &QueueSample) -> Option<f64> {
+    queue.ceil_bps.filter(|ceil| queue.sent_bps >= REACHED * ceil)
+}
+
+/// Returns the ceiling that holds a queue back, in bits per second: its own, or that of the class that has it
+/// alone. `None` if it is not reached, or no less than the rate of the port.
+pub(super) fn ceiling_of(port: &PortSample, queue: &QueueSample) -> Option<f64> {
+    let mut at = queue;
+    for _ in &port.queues {
+        if let Some(ceil) = reached(at) {
+            return Some(ceil).filter(|ceil| port.rate_bps.is_none_or(|rate| *ceil < REACHED * rate));
+        }
+        let above = at.parent?;
+        if port.queues.iter().filter(|other| other.parent == Some(above)).count() > 1 {
+            return None;
+        }
+        at = port.queues.iter().find(|other| other.index == above)?;
+    }
+    None
+}
+
+/// Returns the reason why the packets of a queue at its ceiling wait.
+pub(super) fn held_words(ceil_bps: f64) -> String {
+    format!("held to its ceiling of {}", figures::rate(Some(ceil_bps)))
 }
 
 /// Returns the time for which packets have waited and none was sent or dropped, if that is the whole

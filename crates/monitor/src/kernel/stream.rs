@@ -48,6 +48,7 @@ impl Head {
             link: device.clone(),
             root: None,
             queues: queues.iter().map(|queue| (queue.clone(), knobs(device, queue))).collect(),
+            ..PortStatus::default()
         };
         let link = |(device, _): &(String, Vec<String>)| LinkStatus {
             name: device.clone(),

@@ -197,6 +197,7 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
         if let Some(htb) = &queue.htb {
             sample.gauges.push((Cow::Borrowed("rate_bps"), htb.rate_bps as f64));
             sample.gauges.push((Cow::Borrowed("ceil_bps"), htb.ceil_bps as f64));
+            sample.ceil_bps = Some(htb.ceil_bps as f64);
         }
         if parent.is_none() {
             sent_bps += sample.sent_bps;
