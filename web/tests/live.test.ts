@@ -254,5 +254,16 @@ describe("the delay before and after a change", () => {
   it("is of the worst port if no port was changed", () => {
     const link = { ...change, path: "link.l.rate" };
     expect(new Effects().of(link, [link], samples)).toMatch(/^delay p99 at a->b: 940/);
+    // The queue moves to another port: it is told where packets wait now.
+    const moved = samples.map((one): Sample => {
+      const [forth, back] = one.ports as [PortSample, PortSample];
+      const waits = (port: PortSample, delay: number): PortSample => ({
+        ...port,
+        queues: port.queues.map((each) => ({ ...each, sojourn_p99_s: delay })),
+      });
+      const [there, here] = one.at_s <= 10 ? [0.015, 0.001] : [0.0001, 0.3];
+      return { ...one, ports: [waits(forth, there), waits(back, here)] };
+    });
+    expect(new Effects().of(link, [link], moved)).toBe("delay p99 at b->a: 1.0 ms → 300.0 ms");
   });
 });

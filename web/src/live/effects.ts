@@ -55,12 +55,14 @@ const isOf = (path: string, port: string): boolean =>
 /** Returns the effect of a change that lasted until `end`. */
 function effectOf(event: EventSample, end: number, samples: readonly Sample[]): string {
   const before = means(samples, event.at_s - MEAN_S, event.at_s);
-  // The port that was changed; else the one where packets waited longest.
-  const [port] =
-    [...before].find(([name]) => isOf(event.path, name)) ?? [...before].sort((a, b) => b[1] - a[1])[0] ?? [];
-  if (port === undefined) return "";
-  const now = means(samples, Math.max(event.at_s, end - MEAN_S), end).get(port);
-  return now === undefined ? "" : `delay p99 at ${port}: ${time(before.get(port) ?? null)} → ${time(now)}`;
+  const now = means(samples, Math.max(event.at_s, end - MEAN_S), end);
+  // The port that was changed; else the one where packets wait longest, before it or after it.
+  const [longest] = [...before, ...now]
+    .filter(([name]) => before.has(name) && now.has(name))
+    .sort((a, b) => b[1] - a[1]);
+  const [port] = [...before].find(([name]) => isOf(event.path, name)) ?? longest ?? [];
+  if (port === undefined || !now.has(port)) return "";
+  return `delay p99 at ${port}: ${time(before.get(port) ?? null)} → ${time(now.get(port) ?? null)}`;
 }
 
 export class Effects {

@@ -94,9 +94,8 @@ pub(crate) struct Change {
     pub(crate) letter: char,
     /// Value that was set, such as `root = fair`.
     what: String,
-    /// Port that it is of, or the worst one, and its delay before.
-    port: String,
-    before_s: Option<f64>,
+    /// Port that it is of, or all ports, each with its delay before.
+    before: Vec<(String, f64)>,
 }
 
 /// Changes, and the delays of the ports of late.
@@ -108,10 +107,10 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    /// Adds a sample; `worst` is the index of the port where packets wait longest.
-    pub(crate) fn take(&mut self, sample: &Sample, worst: Option<usize>) {
+    /// Adds a sample.
+    pub(crate) fn take(&mut self, sample: &Sample) {
         for event in sample.events.iter().filter(|event| event.kind == EventKind::Change) {
-            self.add(event, sample, worst);
+            self.add(event, sample);
         }
         let delays =
             sample.ports.iter().filter_map(|port| Some((sample.at_s, port.name.clone(), longest(port)?)));
@@ -121,19 +120,21 @@ impl Changes {
         }
     }
 
-    fn add(&mut self, event: &EventSample, sample: &Sample, worst: Option<usize>) {
+    fn add(&mut self, event: &EventSample, sample: &Sample) {
         let is_of = |port: &&PortSample| {
             event.path.contains(&format!("port.{}.", port.name))
                 || event.path.contains(&format!("port.\"{}\".", port.name))
         };
-        let ports = || sample.ports.iter();
-        let port = ports().find(is_of).or_else(|| ports().find(|port| Some(port.index) == worst));
-        let Some(port) = port.map(|port| port.name.clone()) else { return };
-        let before_s = self.mean(&port, event.at_s - BEFORE_S, event.at_s);
+        let of = sample.ports.iter().find(is_of);
+        let ports = of.map_or(&sample.ports[..], std::slice::from_ref);
+        let before = |port: &PortSample| {
+            Some((port.name.clone(), self.mean(&port.name, event.at_s - BEFORE_S, event.at_s)?))
+        };
+        let before = ports.iter().filter_map(before).collect();
         let key = event.path.rsplit('.').next().unwrap_or(&event.path);
         let letter = char::from(b'a' + (self.all.len() % 26) as u8);
         let what = format!("{key} = {}", event.value);
-        self.all.push(Change { at_s: event.at_s, letter, what, port, before_s });
+        self.all.push(Change { at_s: event.at_s, letter, what, before });
     }
 
     fn mean(&self, port: &str, from_s: f64, to_s: f64) -> Option<f64> {
@@ -143,12 +144,19 @@ impl Changes {
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// Returns the effect of the last change in the ten seconds after it: its letter, what was set, the port,
-    /// and its mean delays before and now.
-    pub(crate) fn effect(&self, now_s: f64) -> Option<(char, &str, &str, f64, f64)> {
+    /// Returns the effect of the last change in the ten seconds after it: its letter, what was set, the port
+    /// that it is of, else the one with the longest delay before or now, and its mean delays before and now.
+    pub(crate) fn effect(&self, now_s: f64) -> Option<(char, &str, String, f64, f64)> {
         let last = self.all.last().filter(|change| now_s > change.at_s && now_s <= change.at_s + SHOWN_S)?;
-        let after = self.mean(&last.port, (now_s - AFTER_S).max(last.at_s), now_s)?;
-        Some((last.letter, &last.what, &last.port, last.before_s?, after))
+        let from_s = (now_s - AFTER_S).max(last.at_s);
+        let of_port = |(port, before): &'_ (String, f64)| {
+            Some((port.clone(), *before, self.mean(port, from_s, now_s)?))
+        };
+        let longest = last.before.iter().filter_map(of_port);
+        let longest =
+            longest.max_by(|(_, one, then), (_, other, now)| one.max(*then).total_cmp(&other.max(*now)));
+        let (port, before, after) = longest?;
+        Some((last.letter, &last.what, port, before, after))
     }
 }
 
@@ -203,7 +211,7 @@ mod tests {
                 before: Vec::new(),
             };
             let events = if number == 100 { vec![event] } else { Vec::new() };
-            changes.take(&Sample { at_s, ports, events, ..Sample::default() }, None);
+            changes.take(&Sample { at_s, ports, events, ..Sample::default() });
             let effect = changes.effect(at_s).map(|(letter, what, port, before, after)| {
                 (letter, format!("{what} {port}"), (before * 1e3).round(), (after * 1e3).round())
             });
@@ -212,5 +220,34 @@ mod tests {
         let (first, last) = (&told[0], &told[told.len() - 1]);
         assert_eq!((first.0, last.0), (101, 200));
         assert_eq!(last.1, ('a', "root = fair a:b".to_owned(), 900.0, 20.0));
+    }
+
+    #[test]
+    fn the_effect_of_a_change_of_a_link_is_told_where_packets_wait_then() {
+        let mut changes = Changes::default();
+        for number in 1..150_u32 {
+            let at_s = f64::from(number) / 10.0;
+            let port = |name: &str, delay: f64| {
+                let queue = QueueSample { sojourn_p99_s: Some(delay), ..QueueSample::default() };
+                PortSample { name: name.to_owned(), queues: vec![queue], ..PortSample::default() }
+            };
+            // The queue moves from the first port, the longest until now, to the second.
+            let [one, other] = if at_s < 10.0 { [0.015, 0.001] } else { [0.0001, 0.3] };
+            let event = EventSample {
+                at_s: 10.0,
+                kind: EventKind::Change,
+                path: "link.line.rate".to_owned(),
+                value: "5mbit".to_owned(),
+                moved_packets: None,
+                forced_out_packets: 0,
+                text: String::new(),
+                before: Vec::new(),
+            };
+            let events = if number == 100 { vec![event] } else { Vec::new() };
+            let ports = vec![port("a:b", one), port("b:c", other)];
+            changes.take(&Sample { at_s, ports, events, ..Sample::default() });
+        }
+        let (.., port, before, after) = changes.effect(14.9).expect("an effect");
+        assert_eq!((port.as_str(), (before * 1e3).round(), (after * 1e3).round()), ("b:c", 1.0, 300.0));
     }
 }

@@ -122,7 +122,7 @@ impl Screen {
             self.events.push_front(event.clone());
         }
         self.events.truncate(EVENTS);
-        self.changes.take(&sample, self.order.first().map(|(index, _)| *index));
+        self.changes.take(&sample);
         if !self.frozen || self.sample.is_none() {
             self.sort(&sample);
             self.sample = Some(sample);
