@@ -289,6 +289,9 @@ pub struct FigureSeries {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "typescript", ts(as = "Option<Vec<Option<f64>>>"))]
     pub error: Option<Vec<f64>>,
+    /// Texts at the points, one for each of `x`; none: without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub labels: Vec<String>,
 }
 
 /// The origin of a curve, which determines its style.

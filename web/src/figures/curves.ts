@@ -28,6 +28,8 @@ export interface Curve {
   hollow?: string;
   /** Drawing order: higher ones are on top. */
   level?: number;
+  /** Texts at the points, one for each; none without. */
+  labels?: readonly string[];
   /** True for points without a line between them. */
   points?: boolean;
   /** True for a mark on every point, not only on the few that tell lines apart. */
@@ -93,6 +95,22 @@ function bounds(curve: Curve): Numbers[] {
   );
 }
 
+/** Returns the points with their texts; null without, and of so many points that they are reduced. */
+function labelled({ labels, x, colour }: Curve, data: readonly unknown[][]): object[] | null {
+  if (labels === undefined || data.length !== labels.length || data.length !== x.length) return null;
+  return data.map((value, index) => ({
+    value,
+    label: {
+      show: true,
+      position: "right",
+      distance: 4,
+      formatter: labels[index],
+      color: colour,
+      fontSize: 11,
+    },
+  }));
+}
+
 function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
   const data = reduced(curve.x, curve.y)
     .extremes(BUCKETS)
@@ -133,9 +151,12 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
         borderWidth: 1.8,
         opacity: 1,
       },
-      data: (curve.mark === null ? data : marks).filter(
-        (_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5)),
-      ),
+      ...(curve.labels === undefined ? {} : { labelLayout: { hideOverlap: true } }),
+      data:
+        labelled(curve, data) ??
+        (curve.mark === null ? data : marks).filter(
+          (_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5)),
+        ),
     });
   }
   if (curve.error?.some((half) => half !== null && half > 0)) series.push(errorBars(curve));

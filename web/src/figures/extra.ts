@@ -56,6 +56,7 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
       x: series.x,
       y: series.y,
       error: series.error ?? [],
+      ...(series.labels === undefined ? {} : { labels: series.labels }),
       colour: colourOf(figure, ink, series),
       dash,
       mark: paper

@@ -88,7 +88,14 @@ impl Series {
                 _ if is_live => report::Origin::Live,
                 _ => report::Origin::Sim,
             };
-            Ok(FigureSeries { name: fill(&self.name, variables)?, mode, x, y, error: None })
+            Ok(FigureSeries {
+                name: fill(&self.name, variables)?,
+                mode,
+                x,
+                y,
+                error: None,
+                labels: Vec::new(),
+            })
         };
         combinations(&self.each, &Vec::new())?.iter().map(draw).collect()
     }

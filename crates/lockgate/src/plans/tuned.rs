@@ -180,9 +180,7 @@ impl Tuned<'_> {
         let why = match self.found.stop {
             Stop::Runs | Stop::Interrupted => "the runs that --runs allows are made".to_owned(),
             Stop::NoProgress(points) => format!("{points} points in succession were no better (--patience)"),
-            Stop::Converged => {
-                "only points are proposed that were tried or are as good as the best".to_owned()
-            }
+            Stop::Converged => "no other point was expected to be better".to_owned(),
         };
         format!("{why}; the last improvement was point {last} of {}", self.found.tried.len())
     }

@@ -45,7 +45,14 @@ pub(super) fn figure(recording: &Recording, groups: &[&String]) -> Figure {
         let curve = |(name, fraction): (&str, f64)| {
             let point = |(end, row): (&f64, &Vec<f64>)| Some((*end, short(rank(row, fraction)?)));
             let (x, y) = ends.iter().zip(&rows).filter_map(point).unzip();
-            FigureSeries { name: format!("{group} {name}"), mode: recording.mode.into(), x, y, error: None }
+            FigureSeries {
+                name: format!("{group} {name}"),
+                mode: recording.mode.into(),
+                x,
+                y,
+                error: None,
+                labels: Vec::new(),
+            }
         };
         CURVES.map(curve).into_iter().filter(|curve| !curve.x.is_empty()).collect::<Vec<_>>()
     };

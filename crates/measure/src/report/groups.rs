@@ -176,7 +176,14 @@ fn distribution(recording: &Recording, summary: &Summary, groups: &[&String]) ->
         let chosen = (0..last).step_by(step).chain([last]);
         let points = chosen.map(|index| (short(values[index]), (index + 1) as f64 / values.len() as f64));
         let (x, y) = points.unzip();
-        Some(FigureSeries { name: (*group).clone(), mode: recording.mode.into(), x, y, error: None })
+        Some(FigureSeries {
+            name: (*group).clone(),
+            mode: recording.mode.into(),
+            x,
+            y,
+            error: None,
+            labels: Vec::new(),
+        })
     };
     Figure {
         id: "members".to_owned(),
@@ -201,7 +208,14 @@ fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> 
             return None;
         }
         let x = ends.iter().copied().take(y.len()).collect();
-        Some(FigureSeries { name: (*name).to_owned(), mode: recording.mode.into(), x, y, error: None })
+        Some(FigureSeries {
+            name: (*name).to_owned(),
+            mode: recording.mode.into(),
+            x,
+            y,
+            error: None,
+            labels: Vec::new(),
+        })
     };
     let series: Vec<FigureSeries> = worst.iter().take(MAP_ROWS).filter_map(row).collect();
     (!series.is_empty()).then(|| Figure {

@@ -71,7 +71,8 @@ impl Tuned<'_> {
         core::iter::once(sentence).chain(paths.filter_map(unused)).collect()
     }
 
-    /// Returns the sentences on a recommended point, the bounds near to it, and its command at the end.
+    /// Returns the sentences on a recommended point, the bounds near to it, and at the end its command; of the
+    /// rest of a front none, whose values are in the table.
     pub fn told(&self, role: &str, point: usize, file: &str) -> Vec<String> {
         let is_knee = self.point(self.judged.knee) == Some(point);
         let role = match self.tuning.goals.len() {
@@ -95,7 +96,9 @@ impl Tuned<'_> {
         }
         let mut lines = vec![sentence];
         lines.extend(self.cliffs(point));
-        lines.push(self.command(file, point));
+        if is_knee || self.tuning.goals.len() == 1 {
+            lines.push(self.command(file, point));
+        }
         lines
     }
 
@@ -231,7 +234,7 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         }
         let x = || Axis { label: column.name.clone(), unit: unit.to_owned(), log: false };
         let number = |tried: &Tried| vary::number(&tried.point.values[index]);
-        let caption = "Each point of the search, whatever its other values.";
+        let caption = "Each point of the search with its number, whatever its other values.";
         figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
         for (at, constraint) in tuned.constraints.iter().enumerate() {
             let metric = tuned.metrics.iter().position(|path| *path == constraint.path).unwrap_or(0);
@@ -243,7 +246,7 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         }
     }
     let against = tuned.metrics.iter().enumerate().skip(1).map(|(index, path)| {
-        let caption = "Each point of the search: means over its seeds. The front: no other point is better in all goals.";
+        let caption = "Each point of the search with its number: means over its seeds. The front: no other point is better in all goals.";
         let values = || outcome.found.tried.iter().filter_map(move |tried| tried.means[index]);
         scatter(outcome, &format!("goal-{index}"), axis(path, values()), (caption, 0), |tried| tried.means[index])
     });
@@ -298,6 +301,8 @@ fn progress(outcome: &Tuned<'_>) -> Figure {
     let mut figure = scatter(outcome, "progress", x, (caption, 0), number);
     figure.title = format!("{}, point by point", figure.y.label);
     figure.series.retain(|series| series.name != FRONT);
+    // The axis has the numbers.
+    figure.series.iter_mut().for_each(|series| series.labels.clear());
     figure.series.push(best_until(&outcome.found.tried, goal));
     figure
 }
@@ -337,7 +342,10 @@ fn scatter(
     let all = || outcome.found.tried.iter().enumerate();
     let of = |name, is_in: &dyn Fn(usize, &Tried) -> bool| {
         let points = all().filter(|(index, tried)| is_in(*index, tried));
-        series(name, points.filter_map(|(_, tried)| Some((value(tried)?, tried.means[metric]?))).collect())
+        let of = |(index, tried): (usize, &Tried)| Some((index, (value(tried)?, tried.means[metric]?)));
+        let (numbers, points): (Vec<usize>, Vec<(f64, f64)>) = points.filter_map(of).unzip();
+        let labels = numbers.into_iter().map(|index| format!("{}", index + 1)).collect();
+        FigureSeries { labels, ..series(name, points) }
     };
     let y = axis(
         &outcome.tuning.metrics[metric],
@@ -365,5 +373,5 @@ fn scatter(
 
 fn series(name: &str, points: Vec<(f64, f64)>) -> FigureSeries {
     let (x, y) = points.into_iter().unzip();
-    FigureSeries { name: name.to_owned(), mode: Origin::Sim, x, y, error: None }
+    FigureSeries { name: name.to_owned(), mode: Origin::Sim, x, y, error: None, labels: Vec::new() }
 }
