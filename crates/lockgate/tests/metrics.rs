@@ -282,7 +282,7 @@ fn each_phase_between_changes_has_its_own_results() {
     let sentences = summary.verdict().sentences();
     assert!(sentences[1].starts_with("At 30 s, router:client = fair: call delay median "), "{sentences:?}");
     assert!(
-        sentences[1].contains(" times less; ") && sentences[1].ends_with(" moved, none lost."),
+        sentences[1].contains(" times less; ") && sentences[1].ends_with(" moved, none of them lost."),
         "{sentences:?}"
     );
     summary.expect.clear();

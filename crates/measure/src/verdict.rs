@@ -64,22 +64,26 @@ impl Summary {
             (false, true) => Outcome::Held,
             (false, false) => Outcome::Missed,
         };
-        let mut headline = headline(self, outcome);
         let mut changes = changes::sentences(self);
-        let first = self.first_change(&changes);
-        if let Some(index) = first {
-            let held = core::mem::replace(&mut headline, changes.remove(index).sentence);
-            changes.insert(0, changes::Told { sentence: held, most: None });
-        }
-        let mut findings: Vec<String> = changes.into_iter().map(|told| told.sentence).collect();
+        let first = self.first_change(&changes).map(|index| changes.remove(index));
+        let is_worse = first.as_ref().is_some_and(|told| told.is_worse);
+        let (headline, held, hurts) = match (first, exceptions(self)) {
+            (Some(told), _) => (told.sentence, Some(headline(self, outcome)), is_worse),
+            // Members that pay are more than an expectation that allows it.
+            (None, Some(except)) => (except, Some(judgement(self, outcome)), true),
+            (None, None) => (judgement(self, outcome), None, false),
+        };
+        let change_first = held.is_some();
+        let mut findings: Vec<String> = held.into_iter().collect();
+        findings.extend(changes.into_iter().map(|told| told.sentence));
         findings.extend(blame::full_port(self));
         findings.push(longest_wait(self));
-        if outcome == Outcome::Missed {
+        if outcome == Outcome::Missed || is_worse {
             findings.extend(waits::advice(self));
         }
         findings.extend(limits::sentence(self));
         let phases = phases::table(self);
-        RunVerdict { outcome, headline, change_first: first.is_some(), findings, rows, phases }
+        RunVerdict { outcome, headline, change_first, hurts, findings, rows, phases }
     }
 
     /// Returns the summary as the report and the file have it: with its verdict, and without the details of
@@ -109,15 +113,25 @@ impl Summary {
     }
 }
 
+/// Returns the sentences on what holds, and on the members that do not keep it.
 fn headline(summary: &Summary, outcome: Outcome) -> String {
-    let all = &summary.expect;
-    let mut sentences = match outcome {
-        Outcome::None => vec!["Nothing is expected of this run.".to_owned()],
-        Outcome::Held => held(all),
-        Outcome::Missed => missed(all),
-    };
-    sentences.extend(all.iter().filter_map(|expect| exceptions(summary, expect)));
-    sentences.join(" ")
+    let judged = judgement(summary, outcome);
+    exceptions(summary).map_or(judged.clone(), |except| format!("{judged} But {except}"))
+}
+
+/// Returns the sentences on what holds.
+fn judgement(summary: &Summary, outcome: Outcome) -> String {
+    match outcome {
+        Outcome::None => "Nothing is expected of this run.".to_owned(),
+        Outcome::Held => held(&summary.expect).join(" "),
+        Outcome::Missed => missed(&summary.expect).join(" "),
+    }
+}
+
+/// Returns the sentences on the members that do not keep expectations that hold all the same; `None` without.
+fn exceptions(summary: &Summary) -> Option<String> {
+    let all: Vec<String> = summary.expect.iter().filter_map(|expect| exception(summary, expect)).collect();
+    (!all.is_empty()).then(|| all.join(" "))
 }
 
 /// Returns what holds, and the tightest of it.
@@ -198,7 +212,7 @@ fn measured(expect: &Expectation) -> String {
 }
 
 /// Returns a sentence on the flows or queues that do not keep an expectation that holds all the same.
-fn exceptions(summary: &Summary, expect: &Expectation) -> Option<String> {
+fn exception(summary: &Summary, expect: &Expectation) -> Option<String> {
     let members = expect.members.filter(|members| expect.holds && members.held < members.of)?;
     let address = Address::parse(&expect.that).ok()?;
     let outside = members.of - members.held;
@@ -214,7 +228,7 @@ fn exceptions(summary: &Summary, expect: &Expectation) -> Option<String> {
         (None, _) => format!("do not keep {quantity} {}", short_bounds(expect)),
     };
     let worst = if outside == 1 { worst } else { format!("worst {worst}") };
-    Some(format!("But {outside} of {} {all} ({share}) {fails}: {worst}, {worst_value}.", members.of))
+    Some(format!("{outside} of {} {all} ({share}) {fails}: {worst}, {worst_value}.", members.of))
 }
 
 fn quantity_of(path: &str, value: f64) -> String {

@@ -432,7 +432,9 @@ x: Array<number | null>,
 /** Vertical positions, one for each of `x`; serialised as `null` if not finite: a gap. */
 y: Array<number | null>,
 /** Half widths of confidence intervals around `y`, where known; serialised as `null` if not finite. */
-error?: Array<number | null> | null, };
+error?: Array<number | null> | null,
+/** Texts at the points, one for each of `x`; none: without. */
+labels?: Array<string>, };
 
 /** The file carried by a flow. */
 export type FileSummary = {
@@ -1288,11 +1290,13 @@ export type RunVerdict = {
 /** Outcome of all expectations. */
 outcome: Outcome,
 /** Most important sentences: on what holds and how tightly (`All 4 hold. Tightest: …`), or on what a
- * change did. */
+ * change did, or on members that do not keep what holds of most. */
 headline: string,
-/** True if the headline is on a change: it has an effect, and nothing is expected of the metric that it
- * changed most. The first of the findings is then on what holds. */
+/** True if the headline is on a change that has an effect, and nothing is expected of the metric that it
+ * changed most; or on members. The first of the findings is then on what holds. */
 change_first?: boolean,
+/** True if such a headline is on a change for the worse, or on members that lose. */
+hurts?: boolean,
 /** Further sentences, most important first: what each change did, where packets waited. */
 findings: Array<string>,
 /** Each expectation, formatted: missed ones first, else in the scenario's order. */

@@ -6,6 +6,7 @@
 import { h } from "../dom";
 import { significant } from "../format";
 import type { JudgedRow, RunVerdict, Summary } from "../generated/lockgate";
+import { boundOf } from "../meter";
 import type { Report } from "../report";
 import type { Selection } from "../selection";
 import { worstLink } from "./worst";
@@ -55,7 +56,8 @@ function toldSentence(verdict: RunVerdict, sentence: string, index: number, held
   const outcome = index === held ? verdict.outcome : null;
   const sign = outcome === null ? "" : SIGNS[outcome];
   const role = index === 0 ? "headline" : "finding";
-  const kind = outcome === null ? (index === 0 ? " event" : "") : ` ${CLASSES[outcome]}`;
+  const event = verdict.hurts === true ? " event bad" : " event";
+  const kind = outcome === null ? (index === 0 ? event : "") : ` ${CLASSES[outcome]}`;
   const shown = role === "finding" && outcome === "none" ? role : `${role}${kind}`;
   return h("p", { class: shown }, sign === "" ? null : [h("span", { class: "sign" }, sign), " "], sentence);
 }
@@ -96,7 +98,11 @@ function judgedRow(row: JudgedRow, selection: Selection, report: Report): HTMLEl
       ? null
       : h(
           "span",
-          { class: "meter", title: `${significant(used * 100)} % of the bound is used` },
+          {
+            class: "meter",
+            title: `${significant(used * 100)} % of the bound is used`,
+            style: boundOf(used),
+          },
           h("i", { style: `width:${Math.min(100, Math.max(0, used * 100)).toFixed(1)}%` }),
         );
   return h(

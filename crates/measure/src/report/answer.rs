@@ -27,6 +27,7 @@ pub(super) fn elements(data: &ReportData) -> String {
     let held = usize::from(verdict.is_some_and(|verdict| verdict.change_first));
     for (index, sentence) in data.verdict.iter().enumerate() {
         let class = match (index, outcome) {
+            (0, _) if held > 0 && verdict.is_some_and(|verdict| verdict.hurts) => "headline event bad",
             (0, _) if held > 0 => "headline event",
             (0, Outcome::Held) => "headline good",
             (0, Outcome::Missed) => "headline bad",
@@ -109,7 +110,10 @@ fn judged(html: &mut String, rows: &[JudgedRow]) {
         html.push_str(r#"</td><td class="margin">"#);
         if let Some(used) = row.used_ratio {
             let percent = (used * 100.0).clamp(0.0, 100.0);
-            let _ = write!(html, r#"<span class="meter"><i style="width:{percent:.1}%"></i></span>"#);
+            // The bound is at the end of the bar, or before it.
+            let bound =
+                if used > 1.0 { format!(r#" style="--bound:{:.1}%""#, 100.0 / used) } else { String::new() };
+            let _ = write!(html, r#"<span class="meter"{bound}><i style="width:{percent:.1}%"></i></span>"#);
         }
         text(html, &row.margin);
         html.push_str("</td></tr>");

@@ -25,12 +25,15 @@ pub struct RunVerdict {
     /// Outcome of all expectations.
     pub outcome: Outcome,
     /// Most important sentences: on what holds and how tightly (`All 4 hold. Tightest: …`), or on what a
-    /// change did.
+    /// change did, or on members that do not keep what holds of most.
     pub headline: String,
-    /// True if the headline is on a change: it has an effect, and nothing is expected of the metric that it
-    /// changed most. The first of the findings is then on what holds.
+    /// True if the headline is on a change that has an effect, and nothing is expected of the metric that it
+    /// changed most; or on members. The first of the findings is then on what holds.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub change_first: bool,
+    /// True if such a headline is on a change for the worse, or on members that lose.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub hurts: bool,
     /// Further sentences, most important first: what each change did, where packets waited.
     pub findings: Vec<String>,
     /// Each expectation, formatted: missed ones first, else in the scenario's order.

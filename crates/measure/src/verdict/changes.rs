@@ -21,9 +21,12 @@ pub(super) struct Told {
     /// Address of the metric that the change had the largest effect on, and by which factor; `None` if no
     /// effect is told.
     pub(super) most: Option<(String, f64)>,
+    /// True if that effect is for the worse.
+    pub(super) is_worse: bool,
 }
 
 /// A metric before and after a change, or without and with it.
+#[derive(Clone, Copy)]
 struct Pair<'a> {
     path: &'a str,
     other: f64,
@@ -80,7 +83,8 @@ fn times(factor: f64) -> String {
     }
 }
 
-/// Returns the ends of a range of ratios in the form of the ratio that it is beside: `38 to 50 times`.
+/// Returns the ends of a range of ratios in the form of the ratio that it is beside: `38 to 50 times`; one
+/// number if both read the same.
 fn range([low, high]: [f64; 2], is_factor: bool) -> String {
     let mut ends = match (high < 1.0, is_factor) {
         (true, true) => [1.0 / high, 1.0 / low],
@@ -89,11 +93,11 @@ fn range([low, high]: [f64; 2], is_factor: bool) -> String {
         (false, false) => [low - 1.0, high - 1.0],
     };
     ends.sort_by(f64::total_cmp);
-    let [low, high] = ends;
-    if is_factor {
-        format!("{} to {} times", times(low), times(high))
-    } else {
-        format!("{:.0} to {:.0} %", low * 100.0, high * 100.0)
+    let shown = |end: f64| if is_factor { times(end) } else { format!("{:.0}", end * 100.0) };
+    let unit = if is_factor { "times" } else { "%" };
+    match ends.map(shown) {
+        [low, high] if low == high => format!("{low} {unit}"),
+        [low, high] => format!("{low} to {high} {unit}"),
     }
 }
 
@@ -114,14 +118,16 @@ fn sentence(summary: &Summary, before: &PhaseSummary, after: &PhaseSummary) -> T
         (0, 0) => String::new(),
         (moved, lost) => {
             let lost = if lost == 0 { "none".to_owned() } else { lost.to_string() };
-            format!("; {} moved, {lost} lost", figures::count(moved, "waiting packet"))
+            format!("; {} moved, {lost} of them lost", figures::count(moved, "waiting packet"))
         }
     };
     let (told, most) = match &after.without {
         Some(without) => effect(summary, without),
         None => (before_and_after(before, after), None),
     };
-    Told { sentence: format!("At {at}, {named}: {told}{moved}."), most }
+    let is_worse = most.as_ref().is_some_and(|most| most.gain < 1.0);
+    let most = most.map(|most| (most.path.to_owned(), most.distance()));
+    Told { sentence: format!("At {at}, {named}: {told}{moved}."), most, is_worse }
 }
 
 /// Returns the best and the worst of pairs, in this order, if they are better and worse.
@@ -140,7 +146,7 @@ fn largest<'a, 'p>(pairs: &'a [Pair<'p>]) -> Option<&'a Pair<'p>> {
 }
 
 /// Returns what a change did, and the metric that it changed most.
-fn effect(summary: &Summary, without: &WithoutChange) -> (String, Option<(String, f64)>) {
+fn effect<'a>(summary: &Summary, without: &'a WithoutChange) -> (String, Option<Pair<'a>>) {
     if without.same_packets {
         return ("no packet differs without it".to_owned(), None);
     }
@@ -171,8 +177,8 @@ fn effect(summary: &Summary, without: &WithoutChange) -> (String, Option<(String
             }
         })
         .collect();
-    if let Some(most) = largest(&effects) {
-        return (told.join("; "), Some((most.path.to_owned(), most.distance())));
+    if let Some(most) = largest(&effects).copied() {
+        return (told.join("; "), Some(most));
     }
     let told = match (largest(&others), without.runs) {
         (None, _) if others.is_empty() => "no metric of flows is recorded by phase".to_owned(),
