@@ -3,6 +3,7 @@
 
 mod bounds;
 mod decision;
+mod keepers;
 mod waits;
 
 use std::fmt::Write;
@@ -21,6 +22,8 @@ use crate::verdict::{self, difference};
 
 /// Limit on the differences that have a sentence each.
 const SHOWN: usize = 4;
+/// Limit on the variants with the same values that are named.
+const SAME: usize = 2;
 /// Times as many seeds as were run up to which a number of seeds is recommended.
 const MOST_MORE: u64 = 20;
 
@@ -259,8 +262,13 @@ impl<'a> Compared<'a> {
             .filter(|(_, one)| one.verdict == Verdict::Same)
             .map(|(index, _)| self.name(index))
             .collect();
-        let same = (!same.is_empty())
-            .then(|| format!("{words}: the same values as {}: {}", self.name(reference), same.join(", ")));
+        let of = self.name(reference);
+        let same = match same.as_slice() {
+            [] => None,
+            few if few.len() <= SAME => Some(format!("{words}: the same values as {of}: {}", few.join(", "))),
+            // The table marks them.
+            many => Some(format!("{words}: {} more have the same values as {of}", many.len())),
+        };
         let real: Vec<(usize, &Difference)> =
             all().filter(|(_, one)| one.verdict == Verdict::Differs).collect();
         let unknown = all().filter(|(_, one)| one.verdict == Verdict::Unknown).count();

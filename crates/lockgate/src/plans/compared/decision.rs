@@ -1,14 +1,12 @@
 //! Decision of a comparison in sentences: the variant to take, what it costs, and which variants keep the
 //! scenario's expectations.
 
-use std::fmt::Write;
-
 use lockgate_measure::comparison::{Difference, Shown, Verdict};
 use lockgate_measure::metric::{Better, Quantity, Unit};
 use lockgate_measure::summary::{Expectation, Expected};
 use lockgate_measure::verdict::Words;
 
-use super::Compared;
+use super::{Column, Compared};
 use crate::figures;
 use crate::verdict::{quantity, short_bounds, value};
 
@@ -73,6 +71,10 @@ impl Compared<'_> {
         }
         let best = self.ranking().first().copied();
         let chosen = self.chosen(&aims);
+        let keepers = self.keepers();
+        if self.is_given() && keepers.is_some() {
+            return keepers.into_iter().chain(self.longest_waits(None)).collect();
+        }
         let mut sentences = Vec::new();
         match (chosen, best) {
             (Some(chosen), _) => sentences.push(self.choice(chosen, &aims)),
@@ -80,7 +82,7 @@ impl Compared<'_> {
             (None, None) => {}
         }
         sentences.extend(self.shortfall(most, best));
-        sentences.extend(self.keepers());
+        sentences.extend(keepers);
         sentences.extend(self.longest_waits(chosen));
         sentences
     }
@@ -100,7 +102,20 @@ impl Compared<'_> {
     /// Returns the variant to take; `None` if the runs tell none.
     pub fn recommended(&self) -> Option<usize> {
         let aims = self.aims();
-        self.chosen(&aims).filter(|_| self.is_told(&aims))
+        let is_open = self.is_given() && self.keepers().is_some();
+        self.chosen(&aims).filter(|_| self.is_told(&aims) && !is_open)
+    }
+
+    /// Returns true if a variable is of the world, as the rate of a line is, beside one that can be chosen: no
+    /// variant is then to be taken, for a faster line is always better.
+    fn is_given(&self) -> bool {
+        let of_world = |column: &Column| {
+            ["link.", "flow.", "node."]
+                .iter()
+                .any(|kind| column.path.trim_start_matches('"').starts_with(kind))
+        };
+        let given = self.columns.iter().filter(|column| of_world(column)).count();
+        (1..self.columns.len()).contains(&given)
     }
 
     /// Returns the indices of the variants: by expectations kept, then by the number of metrics in which a
@@ -361,49 +376,6 @@ impl Compared<'_> {
         Some(format!("No variant keeps {expected}: of {}, {}.", self.name(variant), listed(&missed)))
     }
 
-    /// Returns the sentence on the variants that keep all expectations, and on the values of the first
-    /// variable that never do; `None` if nothing was judged or no variant does.
-    fn keepers(&self) -> Option<String> {
-        let (_, all) = self.held(0);
-        let keeps = |variant: &usize| self.held(*variant).0 == all;
-        let (keeping, others): (Vec<usize>, Vec<usize>) = (0..self.variants.len()).partition(keeps);
-        if all == 0 || keeping.is_empty() {
-            return None;
-        }
-        let hold = match all {
-            1 => "The expectation holds".to_owned(),
-            2 => "Both hold".to_owned(),
-            all => format!("All {all} hold"),
-        };
-        if others.is_empty() {
-            return Some(format!("{hold} in every variant."));
-        }
-        let groups = self.grouped(&keeping);
-        let mut text = if groups.len() <= MOST_NAMED {
-            format!("{hold}: {}.", groups.join(", "))
-        } else {
-            format!("{hold} in {} of {} variants.", keeping.len(), self.variants.len())
-        };
-        let first = |variant: usize| self.first(variant);
-        let mut never: Vec<(&str, usize)> = Vec::new();
-        for variant in others {
-            let missed = all - self.held(variant).0;
-            if keeping.iter().any(|kept| first(*kept) == first(variant)) {
-                continue;
-            }
-            match never.iter_mut().find(|(value, _)| *value == first(variant)) {
-                Some((_, least)) => *least = missed.min(*least),
-                None => never.push((first(variant), missed)),
-            }
-        }
-        if self.columns.len() > 1 && all > 1 && (1..=2).contains(&never.len()) {
-            for (value, least) in never {
-                let _ = write!(text, " Every {value} misses at least {}.", worded(least));
-            }
-        }
-        Some(text)
-    }
-
     /// Returns the value of the first variable of a variant.
     fn first(&self, variant: usize) -> &str {
         self.columns.first().map_or("", |column| self.variants[variant].values[column.index].as_str())
@@ -437,13 +409,13 @@ impl Compared<'_> {
     }
 
     /// Returns a metric as part of a sentence.
-    fn words(&self, metric: usize) -> String {
+    pub(super) fn words(&self, metric: usize) -> String {
         Words::of(&self.plan.metrics[metric]).in_sentence()
     }
 }
 
 /// Joins parts of a sentence: `a`, `a and b`, `a, b and c`.
-fn listed(parts: &[String]) -> String {
+pub(super) fn listed(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
         [one] => one.clone(),
@@ -454,16 +426,6 @@ fn listed(parts: &[String]) -> String {
 fn plain(value: f64) -> String {
     let text = if value < 10.0 { format!("{value:.1}") } else { format!("{value:.0}") };
     figures::without_zeros(&text)
-}
-
-/// Returns a small number in words.
-fn worded(number: usize) -> String {
-    match number {
-        1 => "one".to_owned(),
-        2 => "two".to_owned(),
-        3 => "three".to_owned(),
-        more => more.to_string(),
-    }
 }
 
 #[cfg(test)]

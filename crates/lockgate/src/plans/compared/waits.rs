@@ -49,15 +49,15 @@ impl Compared<'_> {
             let (name, queue) = (self.name(one.variant), one.at.queue_in_words());
             return Some(format!("Packets wait longest with {name}: {} in {queue}{}.", told(one), over(one)));
         };
-        let text =
-            format!("Packets wait longest in {}: {}{}", first.at.queue_in_words(), told(first), over(first));
+        let (name, queue) = (self.name(first.variant), first.at.queue_in_words());
+        let text = format!("With {name} packets wait longest in {queue}: {}{}", told(first), over(first));
         let Some(other) = longest else { return Some(format!("{text}.")) };
         // Variants often differ in the queues of a port.
         let is_there = other.at.port == first.at.port;
         let queue_in_words =
             if is_there { String::new() } else { format!(" in {}", other.at.queue_in_words()) };
         let over = if other.seeds == first.seeds { String::new() } else { over(other) };
-        Some(format!("{text}; with {} {}{queue_in_words}{over}.", self.name(other.variant), told(other)))
+        Some(format!("{text}; with {}: {}{queue_in_words}{over}.", self.name(other.variant), told(other)))
     }
 
     /// Returns the longest wait of a variant: of the queue where packets wait longest in most of its seeds.
@@ -114,7 +114,8 @@ mod tests {
         let waits = [fifo, cake, htb].concat();
         assert_eq!(
             told([0.9, 0.015, 0.02], waits.clone()),
-            "Packets wait longest in the cake at isp:modem: p99 17.9 ms, mean over the seeds; with fifo (#1) p99 947 ms."
+            "With cake (#2) packets wait longest in the cake at isp:modem: p99 17.9 ms, mean over the seeds; with fifo \
+             (#1): p99 947 ms."
         );
         // Without a choice, the longest alone.
         assert_eq!(
@@ -135,8 +136,8 @@ mod tests {
         ];
         assert_eq!(
             told([0.9, 0.015, 0.9], waits),
-            "Packets wait longest in the fair at isp:modem: p99 10.0 ms, mean over 1 of 2 seeds; with fifo (#1) p99 600 \
-             ms in the fifo at modem:isp, mean over the seeds."
+            "With cake (#2) packets wait longest in the fair at isp:modem: p99 10.0 ms, mean over 1 of 2 seeds; with fifo \
+             (#1): p99 600 ms in the fifo at modem:isp, mean over the seeds."
         );
     }
 
