@@ -559,14 +559,14 @@ describe.skipIf(executable === undefined)("the page", () => {
     const { page } = await open("claims", fill(template, report));
     const order = await page.locator("#comparison tbody tr").allInnerTexts();
     expect(order.flatMap((row) => /claim (\d)/.exec(row)?.[1] ?? [])).toEqual(["2", "1", "3", "4"]);
-    // A sign for each, in the order of the paper.
+    // A sign for each, by state.
     const strip = page.locator("#verdict .signs");
     expect(await strip.count()).toBe(1);
-    expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "✗", "–", "(✓)"]);
+    expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "(✓)", "–", "✗"]);
     expect(await strip.getAttribute("aria-label")).toBe(
       "the paper's claims: 2 hold, of which 1 with a fitted parameter, 1 missed, 1 undecided",
     );
-    expect(await page.locator(".verdict .headline").allTextContents()).toEqual([report.verdict[0]]);
+    expect(await page.locator(".verdict .headline").allTextContents()).toEqual([`${report.verdict[0]}.`]);
     await page.context().close();
   });
 

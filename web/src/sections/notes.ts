@@ -88,7 +88,17 @@ const isOfClaims = (columns: readonly string[]): boolean =>
 const isFitted = (row: Comparison["rows"][number]): boolean =>
   /^✓.*\bfitted\b/.test(String(row.at(-1) ?? ""));
 
-/** Returns a strip for each table of claims: a sign a claim, in the order of the paper, with the claim as its title. */
+/** Order of the states in the strip: what holds, what is undecided, what does not. */
+const STATES = ["✓", "–", "✗"];
+
+/** Returns the claims by their state, those of a fitted parameter behind the others that hold. */
+const inOrder = (rows: Comparison["rows"]): Comparison["rows"] =>
+  [...rows].sort(
+    (a, b) =>
+      STATES.indexOf(signOf(a)) - STATES.indexOf(signOf(b)) || Number(isFitted(a)) - Number(isFitted(b)),
+  );
+
+/** Returns a strip for each table of claims: a sign a claim, by state, with the claim as its title. */
 export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
   return comparisons
     .filter(({ columns, rows }) => isOfClaims(columns) && rows.some((row) => signOf(row) !== "–"))
@@ -101,7 +111,7 @@ export function claimStrips(comparisons: readonly Comparison[]): HTMLElement[] {
         "p",
         { class: "signs", role: "img", "aria-label": said },
         h("span", { class: "of" }, title),
-        ...rows.map((row) =>
+        ...inOrder(rows).map((row) =>
           h(
             "span",
             {

@@ -171,9 +171,12 @@ fn live_runs(live: &Live) -> Comparison {
     }
 }
 
-/// Returns the table of remarks on the claims.
+/// Claims that the table of remarks names beside one; more are counted.
+const CLAIMS_NAMED: usize = 3;
+
+/// Returns the table of remarks, each once, with the claims that it is on.
 fn remarks_table(reproduction: &Reproduction) -> Option<Comparison> {
-    let mut rows = Vec::new();
+    let mut rows: Vec<(String, Vec<&str>)> = Vec::new();
     for judged in &reproduction.claims {
         let claim = &judged.claim;
         let mut words = remarks(judged);
@@ -186,12 +189,25 @@ fn remarks_table(reproduction: &Reproduction) -> Option<Comparison> {
         if !claim.chosen.is_empty() {
             words.push(format!("the bound is ours: {}", claim.chosen));
         }
-        rows.extend(words.into_iter().map(|words| vec![Cell::Text(claim.text.clone()), Cell::Text(words)]));
+        for words in words {
+            match rows.iter_mut().find(|(remark, _)| *remark == words) {
+                Some((_, claims)) => claims.push(&claim.text),
+                None => rows.push((words, vec![&claim.text])),
+            }
+        }
     }
+    let row = |(remark, claims): (String, Vec<&str>)| {
+        let more = match claims.len().saturating_sub(CLAIMS_NAMED) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        let claims = claims[..claims.len().min(CLAIMS_NAMED)].join("; ") + &more;
+        [remark, claims].map(Cell::Text).to_vec()
+    };
     (!rows.is_empty()).then(|| Comparison {
         title: "Remarks".to_owned(),
-        columns: ["claim", "remark"].map(str::to_owned).to_vec(),
-        rows,
+        columns: ["remark", "on the claims"].map(str::to_owned).to_vec(),
+        rows: rows.into_iter().map(row).collect(),
         addresses: Vec::new(),
         note: String::new(),
     })
