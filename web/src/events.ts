@@ -43,7 +43,7 @@ export function stepOf({ path, text }: EventFields): Step | null {
 }
 
 /**
- * Returns the label of an event's rule: `root → fair`, `voice limit → 20p`, `web.owd.p95 missed`, of a controller's step
+ * Returns the label of an event's rule: `router:client → fair`, `voice limit → 20p`, `web.owd.p95 missed`, of a controller's step
  * `3 Mbit/s: a queue behind`.
  */
 export function eventLabel(event: EventFields): string {
@@ -56,7 +56,7 @@ export function eventLabel(event: EventFields): string {
   const [path = "", ...others] = event.path.split(", ");
   const [key = "", owner = ""] = segments(path).reverse();
   const value = others.length > 0 ? event.value.split(", ")[0] : event.value;
-  return `${shortened(`${key === "root" ? key : `${owner} ${key}`} → ${value}`, SHORT)}${others.length > 0 ? ` +${others.length}` : ""}`;
+  return `${shortened(`${key === "root" ? owner : `${owner} ${key}`} → ${value}`, SHORT)}${others.length > 0 ? ` +${others.length}` : ""}`;
 }
 
 /** A label with room: the rule beside which it stands, and whether it ends there instead of beginning. */

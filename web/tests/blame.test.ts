@@ -71,12 +71,12 @@ it("counts those that miss by plan, the most first, and leaves out who received 
   ]);
   const all = { name: "", depth: 0, members: 6, misses: 3, of: [0.02, 0.19] as [number, number] };
   expect(sentence("video", rule, all, plans).replaceAll("\u202f", " ")).toBe(
-    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; a plan of 50 Mbit/s have 2 of them, of 3 there.",
+    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 3 with a plan of 50 Mbit/s.",
   );
   // Of plans that do not differ, the site is named.
   const { parts } = bySite(table, rule, run());
   expect(sentence("video", rule, all, [], parts).replaceAll("\u202f", " ")).toBe(
-    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; below site/AP1 are 2 of them, of 2 there.",
+    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 2 below site/AP1.",
   );
   expect(byPlan({ ...table, rows: table.rows.filter((row) => row[3] === table.rows[0]?.[3]) }, rule)).toEqual(
     [],

@@ -20,7 +20,7 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     );
     expect(await page.locator(".strip canvas").count()).toBe(4);
     expect(await page.locator(".wide tbody tr").count()).toBe(3);
-    expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate = 10mbit");
+    expect(await page.locator(".events li").first().textContent()).toContain("link.l.rate 5mbit → 10mbit");
     if (process.env["SCREENSHOTS"])
       await page.screenshot({
         path: join(process.env["SCREENSHOTS"], `live-${width}-${scheme}.png`),

@@ -190,7 +190,7 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
       // What may be relied on is said of a live run; a simulation is exact.
       const fidelity = page.locator(".fidelity");
       if (mode === "--live")
-        expect(await fidelity.textContent()).toMatch(/^late p99 \d.* (✓|⚠ not faithful)$/);
+        expect(await fidelity.textContent()).toMatch(/^frames leave \d.* late \(p99\) (✓|⚠ not faithful)$/);
       else expect(await fidelity.isHidden()).toBe(true);
 
       // What the page shows is what is scraped.

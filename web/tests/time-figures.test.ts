@@ -187,7 +187,7 @@ describe("events at their rules", () => {
     text = "",
   ): Parameters<typeof eventLabel>[0] => ({ kind, path, value, text });
   it.each([
-    [change("port.router->client.root", "fair"), "root → fair"],
+    [change("port.router:client.root", "fair"), "router:client → fair"],
     [change('port."a.b->c".queue.voice.limit', "20p"), "voice limit → 20p"],
     [change("link.wan.rate, link.wan.delay", "8mbit, 3ms"), "wan rate → 8mbit +1"],
     [change("link.wan.burst", "default"), "wan burst → default"],

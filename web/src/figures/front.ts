@@ -16,6 +16,8 @@ const HEIGHT = 320;
 const GRID = { left: 62, right: 28, top: 36, bottom: 46 };
 /** Radius of a point, distance of its number from it, and width and height of a digit, in pixels. */
 const [RADIUS, GAP, DIGIT, LINE] = [6, 3, 8, 14];
+/** Opacity of a variant that misses an expectation. */
+const FAINT = 0.4;
 
 interface Point {
   at: number;
@@ -67,6 +69,18 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
             mark: "circle",
             hollow: ink.panel,
           },
+          ...(data.variants.some(({ missed }) => missed.length > 0)
+            ? [
+                {
+                  label: "misses an expectation",
+                  colour: ink.grid,
+                  kind: "line" as const,
+                  dash: [0.01, 99],
+                  mark: "circle",
+                  hollow: ink.rule,
+                },
+              ]
+            : []),
         ],
       },
     ],
@@ -124,6 +138,7 @@ function option({ data, x, y, points }: Request, { ink, width, log }: Look): ECh
       text: String(point.at + 1),
       isFirst: point.on,
     })),
+    [GRID.left, 0, width, HEIGHT - GRID.bottom],
   );
   return {
     ...base(ink),
@@ -174,9 +189,13 @@ interface Numbered {
   isFirst: boolean;
 }
 type Box = readonly [left: number, top: number, right: number, bottom: number];
+const EVERYWHERE: Box = [-Infinity, -Infinity, Infinity, Infinity];
 
-/** Returns the side of each point at which its number lies over no other number and no point; null without one. */
-export function placed(points: readonly Numbered[]): (Side | null)[] {
+/**
+ * Returns the side of each point at which its number lies over no other number and no point, within this room; null
+ * without one.
+ */
+export function placed(points: readonly Numbered[], room: Box = EVERYWHERE): (Side | null)[] {
   const dots = points.map(({ x, y }): Box => [x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS]);
   const taken: Box[] = [];
   const sides: (Side | null)[] = points.map(() => null);
@@ -194,6 +213,8 @@ export function placed(points: readonly Numbered[]): (Side | null)[] {
     };
     const free = SIDES.find((side) => {
       const box = boxes[side];
+      // Below and beside the picture the axes have their own numbers.
+      if (box[0] < room[0] || box[1] < room[1] || box[2] > room[2] || box[3] > room[3]) return false;
       return ![...taken, ...dots.filter((_, dot) => dot !== index)].some((other) => meets(box, other));
     });
     if (free === undefined) continue;
@@ -221,6 +242,7 @@ function numbered(
         color: point.on ? variantColour(ink, data, point.at) : ink.panel,
         borderColor: variantColour(ink, data, point.at),
         borderWidth: 1.8,
+        opacity: (data.variants[point.at]?.missed.length ?? 0) > 0 ? FAINT : 1,
       },
       label: {
         // Without room its number is in the table, and at the pointer.

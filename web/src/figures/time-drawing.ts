@@ -376,31 +376,50 @@ export class TimeDrawing {
   #excess(ink: Ink, curves: readonly Curve[], points: readonly Point[][]): Drawn[] {
     if (this.panels[DELAY]?.log === true || this.panels[DELAY]?.name !== "One-way delay") return [];
     const place = { xAxisIndex: DELAY, yAxisIndex: DELAY, silent: true, type: "line", showSymbol: false };
-    return this.#bounds.flatMap((bound, at) =>
-      bound.below.flatMap((flow): Drawn[] => {
-        const what = bound.isTail ? "p99" : "p50";
+    return this.#bounds.flatMap((bound, at): Drawn[] => {
+      const what = bound.isTail ? "p99" : "p50";
+      const [from, to] = bound.during ?? this.range;
+      // One area for all of its flows: two over each other would look like twice the pain.
+      const most = new Map<number, number | null>();
+      for (const flow of bound.below) {
         const of = curves.findIndex(
           (curve) => curve.panel === DELAY && curve.of === flow && curve.id.endsWith(` ${what} ${flow}`),
         );
-        const [from, to] = bound.during ?? this.range;
-        const inside = (points[of] ?? []).filter(([x]) => x >= Math.max(from, this.#warmup) && x <= to);
-        if (!inside.some(([, y]) => y !== null && y > bound.value)) return [];
-        const stack = { ...place, stack: `excess ${at} ${flow}`, lineStyle: { width: 0, opacity: 0 } };
-        const excess = inside.map(([x, y]): Point => [x, y === null ? null : Math.max(0, y - bound.value)]);
-        return [
-          {
-            ...stack,
-            id: `bound ${at} ${flow}`,
-            data: inside.map(([x, y]): Point => [x, y === null ? null : bound.value]),
-          },
-          {
-            ...stack,
-            id: `excess ${at} ${flow}`,
-            data: excess,
-            areaStyle: { color: ink.bad, opacity: 0.28 },
-          },
-        ];
-      }),
+        for (const [x, y] of points[of] ?? []) {
+          if (x < Math.max(from, this.#warmup) || x > to) continue;
+          const before = most.get(x) ?? null;
+          most.set(x, y === null ? before : Math.max(y, before ?? y));
+        }
+      }
+      const inside = [...most].sort(([a], [b]) => a - b);
+      if (!inside.some(([, y]) => y !== null && y > bound.value)) return [];
+      const stack = { ...place, stack: `excess ${at}`, lineStyle: { width: 0, opacity: 0 } };
+      const excess = inside.map(([x, y]): Point => [x, y === null ? null : Math.max(0, y - bound.value)]);
+      return [
+        {
+          ...stack,
+          id: `bound ${at}`,
+          data: inside.map(([x, y]): Point => [x, y === null ? null : bound.value]),
+        },
+        { ...stack, id: `excess ${at}`, data: excess, areaStyle: { color: ink.bad, opacity: 0.28 } },
+      ];
+    });
+  }
+
+  /** True if a delay is beyond its bound, which the figure shades. */
+  get exceeds(): boolean {
+    if (this.panels[DELAY]?.log === true || this.panels[DELAY]?.name !== "One-way delay") return false;
+    return this.#bounds.some(({ below, isTail, value }) =>
+      below.some((flow) =>
+        this.view.runs.some(({ run }) => {
+          const series = flowOf(run, flow)?.series;
+          const delays = (isTail ? series?.owd_p99_s : series?.owd_p50_s) ?? [];
+          return delays.some((delay, at) => {
+            const isCounted = (series?.time_s[at] ?? 0) >= this.#warmup;
+            return isCounted && delay !== null && delay > value;
+          });
+        }),
+      ),
     );
   }
 

@@ -4,7 +4,8 @@
  */
 import { extent } from "../axis";
 import { isolated } from "../decimate";
-import { axisChoice, type Figure, hiddenNote, type Settings } from "../figure";
+import { axisChoice, type Figure, hiddenNote, type KeyGroup, type Settings } from "../figure";
+import type { Ink } from "../palette";
 import { flowOf, type View } from "../selection";
 import { flowKey } from "../style";
 import { ghostKey } from "./ghost-curves";
@@ -43,6 +44,18 @@ export function duration(view: View): readonly [number, number] {
   const end = endOf(lastReceived(view), extent([...times, stated])?.[1] ?? 1);
   return [0, end > 0 ? end : 1];
 }
+
+/** Returns the entry of what is beyond a bound: light of one flow, darker of several. */
+const excessKey = (ink: Ink): KeyGroup => ({
+  label: "",
+  entries: [
+    {
+      label: "beyond its bound",
+      colour: `color-mix(in srgb, ${ink.bad} 40%, ${ink.panel})`,
+      kind: "swatch",
+    },
+  ],
+});
 
 export function timeFigure(view: View, settings: Settings): Figure {
   const delayLog = settings["delay"] === "log";
@@ -99,7 +112,12 @@ export function timeFigure(view: View, settings: Settings): Figure {
         chosen: backlog,
       },
     ],
-    key: (ink) => [...flowKey(view, ink), ...queueKey(view, queues.shown, ink), ...ghostKey(view, ink)],
+    key: (ink) => [
+      ...flowKey(view, ink),
+      ...queueKey(view, queues.shown, ink),
+      ...ghostKey(view, ink),
+      ...(drawing.exceeds ? [excessKey(ink)] : []),
+    ],
     height: () => drawing.height,
     draw: (ink, width, window) => ({ option: drawing.option(ink, width, window) }),
     table: () => timeTable(view, queues.shown),

@@ -130,13 +130,32 @@ export const isSmall = ({ topology: { nodes } }: Report): boolean =>
 /** Returns the figure of the network as it stands beside the verdict. */
 export const networkFigure = ({ report }: Pick<View, "report">): Figure => figureOf(report, true);
 
+/** Wait in seconds from which packets wait too long, as in the rule for pain (`pain.rs`). */
+const LONG_S = 0.1;
+
+/** The port at which packets of a run wait longest, which the verdict names. */
+interface Wait {
+  port: string;
+  wait: number;
+}
+
+/** Returns where packets wait longest; null if none waits, and in a report of several runs. */
+function longestWait({ runs }: Report): Wait | null {
+  const [run] = runs;
+  if (!run || runs.length > 1) return null;
+  const waits = Object.entries(run.summary.ports).flatMap(([port, { queues }]) =>
+    Object.values(queues).map(({ sojourn_s }) => ({ port, wait: sojourn_s.p99 ?? sojourn_s.max ?? 0 })),
+  );
+  return waits.reduce<Wait | null>((most, one) => (one.wait > (most?.wait ?? 0) ? one : most), null);
+}
+
 function figureOf(report: Report, small: boolean): Figure {
   const { nodes, links } = report.topology;
   return {
     id: small ? "network" : "topology",
     title: "Topology",
     caption:
-      "Squares forward, circles send or receive; the width of a link shows the rate of its faster direction." +
+      "Squares forward, circles send or receive; the width of a link shows the rate of its faster direction. Dot: where packets wait longest, red from 100 ms." +
       (nodes.length > NAMED ? ` ${nodes.length} nodes: their names are in the table.` : ""),
     empty: nodes.length === 0 ? "The report carries no topology." : null,
     choices: [],
@@ -200,7 +219,33 @@ function draw(report: Report, ink: Ink, width: number, small: boolean): SVGSVGEl
     );
   }
   for (const node of nodes) element.append(drawNode(ink, node, spot(node.name), named, letters));
+  const place = longestWait(report);
+  const [from = "", to = ""] = place?.port.replace(/@.*/, "").split(":") ?? [];
+  if (place && at.has(from) && at.has(to)) element.append(drawWait(ink, place, spot(from), spot(to)));
   return element;
+}
+
+/** Distance in pixels of the mark of a wait from the node that it is at. */
+const BEFORE = 21;
+
+/** Draws a ring on the link before which packets wait longest, red if they wait too long. */
+function drawWait(ink: Ink, { port, wait }: Wait, from: Place, to: Place): SVGGElement {
+  const length = Math.max(1, Math.hypot(to.x - from.x, to.y - from.y));
+  const part = Math.min(0.4, BEFORE / length);
+  return svg(
+    "g",
+    {},
+    svg("title", {}, `Packets wait longest at ${port}: ${quantity(wait, "s")}`),
+    svg("circle", {
+      class: "waits",
+      cx: from.x + (to.x - from.x) * part,
+      cy: from.y + (to.y - from.y) * part,
+      r: 5.5,
+      fill: wait >= LONG_S ? ink.bad : ink.panel,
+      stroke: wait >= LONG_S ? ink.bad : ink.soft,
+      "stroke-width": 2,
+    }),
+  );
 }
 
 /** Room that a text takes, in pixels. */

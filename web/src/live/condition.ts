@@ -1,7 +1,7 @@
 /** Condition of what runs, in words: what hurts, how full each link is, and the policy of a router. */
 import { coded, h, update, writeCoded } from "../dom";
-import { micro } from "../format";
-import type { PortSample, RouterSample, Sample, Status } from "../generated/lockgate";
+import { micro, significant } from "../format";
+import type { EventSample, PortSample, RouterSample, Sample, Status } from "../generated/lockgate";
 import { samplesAfter } from "./feed";
 import { rate } from "./quantities";
 
@@ -10,6 +10,9 @@ const MOST_PORTS = 4;
 
 /** Time in seconds from which it is said how long something has hurt. */
 const LASTING_S = 3;
+
+/** Time in seconds after a change within which what begins to hurt is told beside it. */
+const SOON_S = 10;
 
 /** Formats a time in minutes: `4:12`. */
 export const left = (seconds: number): string => {
@@ -72,16 +75,26 @@ export class Condition {
     }
   }
 
-  draw(status: Status, sample: Sample | undefined): void {
+  /** Returns the change before which nothing hurt and soon after which something did; empty without. */
+  #after(events: readonly EventSample[]): string {
+    const since = this.#since ?? Number.NEGATIVE_INFINITY;
+    const [event] = events
+      .filter(({ kind, path, at_s }) => kind === "change" && path !== "" && at_s <= since)
+      .slice(-1);
+    if (event === undefined || since - event.at_s > SOON_S) return "";
+    return `, from ${significant(Math.max(0, since - event.at_s), 2)} s after \`${event.path} = ${event.value}\``;
+  }
+
+  draw(status: Status, sample: Sample | undefined, events: readonly EventSample[]): void {
     const hurts = sample?.hurts ?? "";
     // Of less than a few seconds the length would only flicker.
     const length = (sample?.at_s ?? 0) - (this.#since ?? Number.POSITIVE_INFINITY);
-    const since =
-      length >= LASTING_S ? ` for ${length < 120 ? `${Math.floor(length)} s` : left(length)}` : "";
+    const lasted = length < 120 ? `${Math.floor(length)} s` : left(length);
     // A sentence on the queue, and one on what is worth a trial.
     const end = hurts.indexOf(". ");
     const [told, advice] = end < 0 ? [hurts, ""] : [hurts.slice(0, end + 1), hurts.slice(end + 1)];
-    writeCoded(this.#told, hurts === "" ? "No queue hurts." : `Hurts${since}: ${micro(told)}`);
+    const hurting = length >= LASTING_S ? `Has hurt for ${lasted}${this.#after(events)}` : "Hurts";
+    writeCoded(this.#told, hurts === "" ? "No queue hurts." : `${hurting}: ${micro(told)}`);
     writeCoded(this.#advice, advice);
     this.#hurts.classList.toggle("bad", hurts !== "");
     // A run has its expectations and its picture for that.

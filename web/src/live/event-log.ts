@@ -14,7 +14,9 @@ function eventText(event: EventSample): string {
   const moved = event.moved_packets === null ? "" : `, ${event.moved_packets} packets moved`;
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
   if (event.path === "") return event.text;
-  return `set ${event.path} = ${event.value}${moved}${forced}`;
+  const before = (event.before ?? []).find((one) => one.startsWith(`${event.path}=`));
+  const from = before === undefined ? "= " : `${before.slice(event.path.length + 1)} → `;
+  return `set ${event.path} ${from}${event.value}${moved}${forced}`;
 }
 
 export class EventLog {

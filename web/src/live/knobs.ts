@@ -84,13 +84,16 @@ function knobRow(feed: Feed, knob: Knob, lasting: () => string): HTMLTableRowEle
           },
         });
   const button = (up: boolean): HTMLElement | null => stepButton(knob, up, (next) => void apply(next));
+  const isLong = shown.length > LONG;
   const row = h(
     "tr",
-    { class: shown.length > LONG ? "knob long" : "knob", title: `${knob.about}\n${shell}` },
-    h("th", { scope: "row" }, knob.key),
+    { class: isLong ? "knob long" : "knob", title: `${knob.about}\n${shell}` },
+    isLong ? null : h("th", { scope: "row" }, knob.key),
     h(
       "td",
-      { class: knob.is_default ? "default" : "" },
+      { class: knob.is_default ? "default" : "", colspan: isLong ? 2 : 1 },
+      // A long value has a line of its own below its name.
+      isLong ? knob.key : null,
       h("span", { class: "dial" }, button(false), field, button(true)),
       say,
     ),

@@ -47,6 +47,7 @@ const CLASSES: Record<string, string> = {
   out: "rate",
   p50: "median",
   mark: "marked",
+  "why it waits": "why",
 };
 
 /** Returns a row of headings. */
@@ -256,10 +257,11 @@ export class QueueTable {
     const drops = queue.dropped_by.map(([reason, packets]) => `${reason} ${packets}`).join(", ");
     const gauges = queue.gauges.map(([gauge, value]) => `${gauge} ${value.toPrecision(4)}`).join("\n");
     const { pain } = queue;
+    // Below it a queue hurts: the inner one only holds that queue's packets.
+    const isInner = port.queues.some((other) => other.parent === queue.place && other.pain);
+    const hurts = pain ? (isInner ? "pain-below" : "pain") : "";
     return [
-      [selected ? "selected" : "", pain ? "pain" : "", depth === 0 && port.is_full ? "full" : ""]
-        .join(" ")
-        .trim(),
+      [selected ? "selected" : "", hurts, depth === 0 && port.is_full ? "full" : ""].join(" ").trim(),
       String(selected),
       [gauges, drops].filter((part) => part !== "").join("\n"),
       `padding-left:${8 + depth * 16}px`,
@@ -273,10 +275,10 @@ export class QueueTable {
       rate(queue.sent_bps),
       ...(shape.timed ? [time(queue.sojourn_p50_s)] : []),
       time(delayOf(queue)),
-      pain === "wait" || pain === "bound" ? "bad" : "",
+      !isInner && (pain === "wait" || pain === "bound") ? "bad" : "",
       ...(shape.ringed ? queueAndRing(queue, depth === 0 ? port.ring_packets : undefined) : []),
       String(queue.dropped_packets),
-      pain === "loss" ? "bad" : "",
+      !isInner && pain === "loss" ? "bad" : "",
       String(queue.marked_packets),
       ...(shape.reasoned ? [queue.why ?? ""] : []),
     ];

@@ -2,6 +2,7 @@
 import { h, update } from "../dom";
 import { micro } from "../format";
 import type { JudgedRow, Sample, Status } from "../generated/lockgate";
+import { boundOf } from "../meter";
 
 /** Returns a row as a chip: sign, quantity, value, bound, and how much of the bound is used. */
 function chip(row: JudgedRow): HTMLElement {
@@ -14,7 +15,11 @@ function chip(row: JudgedRow): HTMLElement {
     h("b", {}, `${row.subject} ${row.quantity}`.trim()),
     h("span", { class: "value" }, micro(row.value)),
     h("span", { class: "wanted" }, micro(row.wanted)),
-    h("span", { class: "meter", hidden: used === null }, h("i", { style: `width:${width}%` })),
+    h(
+      "span",
+      { class: "meter", hidden: used === null, style: boundOf(used ?? 0) },
+      h("i", { style: `width:${width}%` }),
+    ),
   );
 }
 

@@ -406,13 +406,14 @@ class LivePage {
     const [name = ""] = status.title.split("; ");
     if (title && title.textContent !== name) title.textContent = name;
     this.condition.take(samples);
-    this.condition.draw(status, sample);
+    this.condition.draw(status, sample, events);
     const drawn = status.nodes.length <= DRAWN && !status.is_large;
     document.querySelector(".live main")?.classList.toggle("large", !drawn);
-    // One interface alone is no network.
+    // One interface alone is no network, nor is one with what lies behind it.
     const net = this.picture.parentElement;
-    if (net) net.hidden = status.nodes.length < 2;
-    if (drawn && status.nodes.length > 1)
+    const isNetwork = status.nodes.length > (status.mode === "kernel" ? 2 : 1);
+    if (net) net.hidden = !isNetwork;
+    if (drawn && isNetwork)
       drawTopology(this.picture, status, sample, ink, this.choice.port, (port) => this.#select(port, ""));
     yield;
     this.queues.draw(sample, ink);
@@ -475,7 +476,7 @@ class LivePage {
     this.fidelity.hidden = fidelity === null;
     if (fidelity === null) return;
     const ok = fidelity.unfaithful.length === 0;
-    const text = `late p99 ${time(fidelity.late_p99_s)} ${ok ? "✓" : "⚠ not faithful"}`;
+    const text = `frames leave ${time(fidelity.late_p99_s)} late (p99) ${ok ? "✓" : "⚠ not faithful"}`;
     if (this.fidelity.textContent !== text) this.fidelity.textContent = text;
     this.fidelity.dataset["state"] = ok ? "ok" : "bad";
     this.fidelity.title = ok

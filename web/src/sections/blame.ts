@@ -7,7 +7,7 @@ import { plural, quantity, THIN } from "../format";
 import type { Cell, Comparison, QueueSummary, Run } from "../generated/lockgate";
 import { unitOf } from "../metric";
 import { isQuantity, limitsOf, type Report } from "../report";
-import { blame, cells, usesOf } from "./tree";
+import { cells } from "./tree";
 
 /** Columns of the tables of members, by the metric that they have. */
 const COLUMNS: Record<string, string> = {
@@ -191,12 +191,15 @@ function commonOf(all: Part, plans: readonly Part[], sites: readonly Part[]): st
   const [plan] = plans;
   const isTheirs = ({ misses, members }: Part): boolean =>
     misses >= MOST * all.misses && members < all.members && misses / members > all.misses / all.members;
-  const words = ({ misses, members }: Part): string =>
-    `${misses === all.misses ? "all" : misses} of them, of ${members} there`;
-  if (plan && isTheirs(plan)) return `; a plan of ${plan.name} have ${words(plan)}`;
+  const words = ({ misses, members }: Part): string => {
+    const many =
+      misses === all.misses ? (misses === 1 ? "it is" : "all of them are") : `${misses} of them are`;
+    return `${many} among the ${members}`;
+  };
+  if (plan && isTheirs(plan)) return `; ${words(plan)} with a plan of ${plan.name}`;
   const lowest = (low: Part | null, one: Part): Part => (low && low.depth >= one.depth ? low : one);
   const site = sites.filter(isTheirs).reduce<Part | null>(lowest, null);
-  return site ? `; below ${site.name} are ${words(site)}` : "";
+  return site ? `; ${words(site)} below ${site.name}` : "";
 }
 
 /** Returns the sentence on a group: how many miss what, and the plan or the site of most of them. */
@@ -212,21 +215,15 @@ export function sentence(
   return `${all.misses} of ${plural(all.members, group)} ${all.misses === 1 ? "misses" : "miss"} ${rule.words}, with ${span}${commonOf(all, plans, sites)}.`;
 }
 
-/** Returns the sentences for the first screen: the port that loses, and the groups that miss their bounds; none if none does. */
-export function blameLines(
-  report: Report,
-  tables: readonly Comparison[],
-  ports: Comparison | undefined,
-): HTMLElement[] {
+/**
+ * Returns the sentences for the first screen, on the groups that miss their bounds; none if none does. The port that
+ * loses is in the verdict.
+ */
+export function blameLines(report: Report, tables: readonly Comparison[]): HTMLElement[] {
   const run = report.runs[0];
-  const told = run
-    ? tables.flatMap((table) => judged(run, table) ?? []).filter(({ all }) => all.misses > 0)
-    : [];
-  if (told.length === 0) return [];
-  const where = ports ? blame(usesOf(ports)) : "";
-  return [where, ...told.map(({ words }) => words)]
-    .filter((words) => words !== "")
-    .map((words) => h("p", { class: "finding" }, words));
+  if (!run) return [];
+  const told = tables.flatMap((table) => judged(run, table) ?? []).filter(({ all }) => all.misses > 0);
+  return told.map(({ words }) => h("p", { class: "finding" }, words));
 }
 
 /** A group as it is judged. */

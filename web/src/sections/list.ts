@@ -62,12 +62,8 @@ function verdictParts({ report, context, figures }: Placing): Parts {
   }
   const verdict = answering(report)?.verdict;
   const answer = verdict ? answerPart(report, verdict, context.selection, figures("network")) : null;
-  // Where a large network loses, and who pays: behind the rows, so that nothing moves below the first paint.
-  const blamed = blameLines(
-    report,
-    report.comparisons.filter(isOfMembers),
-    report.comparisons.find(isOfPorts),
-  );
+  // Who pays in a large network: behind the rows, so that nothing moves below the first paint.
+  const blamed = blameLines(report, report.comparisons.filter(isOfMembers));
   answer?.querySelector(".told")?.append(...blamed);
   return [
     ...(answer ? [answer] : verdictSection(report)),

@@ -6,7 +6,7 @@
 import { variantsWantLog } from "../axis";
 import { h } from "../dom";
 import { standingWords, variantColour } from "../figures/intervals";
-import { columnScale, NONE, plural, significant } from "../format";
+import { columnScale, NONE, plural, quantity, significant } from "../format";
 import type { VariantMetric, Variants, VariantValues } from "../generated/lockgate";
 import type { Cell } from "../report";
 import type { Selection } from "../selection";
@@ -49,15 +49,51 @@ export function variantsTable(data: Variants, theme: Theme, selection?: Selectio
       if (!metric) return { title, ...named };
       const draw = (_: Cell, row: number): HTMLElement =>
         cell(data, metric, variantOf(row), textOf(row, at), theme);
-      return { title: metricName(metric), ...named, draw };
+      return { title: `${metricName(metric)}${boundWords(metric)}`, ...named, draw };
     }),
   });
   const bounded = data.metrics.some(({ bounds }) => bounds.some((bound) => bound !== null));
+  const isTaken = data.recommended !== undefined && data.recommended !== null;
+  // What the signs in the cells say, where they are first met; of those of the table only what is in it.
+  const cells = told.flat().map(String);
+  const signs = marks.split(/ {3,}/).filter((sign) => cells.some((text) => text.endsWith(sign.charAt(0))));
+  const key = [
+    ...signs,
+    "no mark: a real difference",
+    ...(data.metrics.some(({ variants }) => variants.some(({ times }) => times))
+      ? ["×3: three times as bad as the best"]
+      : []),
+    ...(bounded ? ["✗ misses the bound (red tick); ✗ 1/3 in one of three seeds"] : []),
+  ];
   const note =
-    `The best variant is first${data.recommended === undefined ? "" : ", the one to take has a bar"}. Mean ± half the width of the 95 % interval. ${marks}. ` +
-    `Paired by seed, all of a metric judged together at 5 %; no mark: the difference is real. × : times as bad as the best.` +
-    `${bounded ? " Red: the bound of an expectation; ✗ misses it." : ""}${data.metrics.some(isLog) ? " Axes whose values differ much are logarithmic." : ""}`;
-  return h("div", { class: "variants" }, table, h("p", { class: "note" }, note));
+    `The best variant is first${isTaken ? ", the one to take has a bar" : ""}. Mean ± half the width of the 95 % interval, ` +
+    `paired by seed, all of a metric judged together at 5 %.` +
+    `${data.metrics.some(isLog) ? " Axes whose values differ much are logarithmic." : ""}`;
+  return h(
+    "div",
+    { class: "variants" },
+    h("p", { class: "note marks" }, ...key.map((sign) => h("span", {}, sign))),
+    table,
+    h("p", { class: "note" }, note),
+  );
+}
+
+/** Returns the bounds of a metric in words: ` < 50 ms`; empty without. */
+function boundWords({ bounds: [low, high], unit }: VariantMetric): string {
+  const words = [
+    low === null ? "" : ` >\u00a0${quantity(low, unit)}`,
+    high === null ? "" : ` <\u00a0${quantity(high, unit)}`,
+  ];
+  return words.join("");
+}
+
+/** Returns in how many seeds a variant misses the bounds of a metric, if it does not in all: ` 1/3`. */
+function missedIn({ bounds: [low, high] }: VariantMetric, { seeds }: VariantValues): string {
+  const known = seeds.filter((value) => value !== null);
+  const missed = known.filter(
+    (value) => (low !== null && value < low) || (high !== null && value > high),
+  ).length;
+  return missed > 0 && missed < known.length ? ` ${missed}/${known.length}` : "";
 }
 
 /** Returns the class of a variant's row: the one to take, or one that misses an expectation. */
@@ -128,7 +164,13 @@ function cell(data: Variants, metric: VariantMetric, row: number, text: string, 
     { class: `standing ${values.standing}`, title },
     best ? h("b", {}, text) : h("span", {}, text),
     times === "" ? null : h("span", { class: "times", title: "Times as bad as the best" }, times),
-    misses ? h("span", { class: "misses", title: "Misses its expectation" }, " ✗") : null,
+    misses
+      ? h(
+          "span",
+          { class: "misses", title: "Misses its expectation; seeds that do, if not all" },
+          ` ✗${missedIn(metric, values)}`,
+        )
+      : null,
     axis,
   );
 }

@@ -64,11 +64,15 @@ export function verdictSection(report: Report): HTMLElement[] {
   const decides = (index: number): boolean =>
     index === 0 && (report.variants !== undefined || commands.length > 0 || report.runs.length === 0);
   const line = (text: string, index: number): HTMLElement =>
-    h("p", decides(index) ? { class: "headline none" } : {}, text);
+    h("p", decides(index) ? { class: "headline none" } : {}, together(text));
   if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
   if (commands.length > 0) parts.push(commandList(commands));
   return parts;
 }
+
+/** Keeps numbers beside their signs of per cent, and ends a sentence. */
+const together = (text: string): string =>
+  text.replaceAll(/(\d) %/g, "$1\u00a0%").replace(/([\w)%])$/, "$1.");
 
 /** A command of a verdict, and the sentence that it belongs to; empty if it stands for itself. */
 interface Command {
