@@ -145,9 +145,6 @@ describe("the commands of a verdict", () => {
       "The knee of the front, point #2: rate=9mbit.",
       "Near a cliff: the call.",
       "lockgate run a.toml --set rate=9mbit",
-      "On the front, point #5: rate=10mbit.",
-      "Near a cliff too.",
-      "lockgate run a.toml --set rate=10mbit",
       "30 runs; stopped: all are made.",
       "#2 the same as `tc`: lockgate tc export a.toml",
     ]);
@@ -158,10 +155,6 @@ describe("the commands of a verdict", () => {
     ]);
     expect(commands).toEqual([
       { of: "The knee of the front, point #2: rate=9mbit.", text: "lockgate run a.toml --set rate=9mbit" },
-      {
-        of: "On the front, point #5: rate=10mbit. Near a cliff too.",
-        text: "lockgate run a.toml --set rate=10mbit",
-      },
       { of: "#2 the same as `tc`", text: "lockgate tc export a.toml" },
     ]);
   });

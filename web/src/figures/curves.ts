@@ -151,7 +151,6 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
         borderWidth: 1.8,
         opacity: 1,
       },
-      ...(curve.labels === undefined ? {} : { labelLayout: { hideOverlap: true } }),
       data:
         labelled(curve, data) ??
         (curve.mark === null ? data : marks).filter(

@@ -74,6 +74,42 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
   });
 }
 
+/** Least distance of two points with texts, as shares of the extents of both axes. */
+const CROWDED = [0.035, 0.09] as const;
+
+/** Leaves out the texts of points beside one whose text is shown: the table has them. The chosen point comes first. */
+function uncrowded(curves: readonly Curve[], log: readonly [boolean, boolean]): Curve[] {
+  const scaled = (value: number | null, axis: 0 | 1): number =>
+    log[axis] ? Math.log(Math.max(value ?? 0, 1e-300)) : (value ?? 0);
+  const ends = ([0, 1] as const).map((axis) => {
+    const all = curves.flatMap(({ x, y }) => [...(axis === 0 ? x : y)].map((value) => scaled(value, axis)));
+    return [Math.min(...all), Math.max(...all)] as const;
+  }) as [readonly [number, number], readonly [number, number]];
+  const share = (value: number | null, axis: 0 | 1): number => {
+    const [low, high] = ends[axis];
+    return high > low ? (scaled(value, axis) - low) / (high - low) : 0.5;
+  };
+  const shown: [number, number][] = [];
+  const order = [...curves].sort((a, b) => (b.level ?? 0) - (a.level ?? 0));
+  const labels = new Map(
+    order.map((curve) => [
+      curve,
+      curve.labels?.map((label, index) => {
+        const at = [share(curve.x[index] ?? 0, 0), share(curve.y[index] ?? null, 1)] as [number, number];
+        const isCrowded = shown.some(
+          ([x, y]) => Math.abs(x - at[0]) < CROWDED[0] && Math.abs(y - at[1]) < CROWDED[1],
+        );
+        if (!isCrowded) shown.push(at);
+        return isCrowded ? "" : label;
+      }),
+    ]),
+  );
+  return curves.map((curve) => {
+    const own = labels.get(curve);
+    return own === undefined ? curve : { ...curve, labels: own };
+  });
+}
+
 /**
  * Returns the shading of the part of a figure of points that a bound forbids: a dotted line called "at least" or "at
  * most".
@@ -150,7 +186,7 @@ export function extraFigure(figure: FigureData, settings: Settings): Figure {
     draw: (ink, width) => ({
       option: isBars
         ? barsOption(figure, ink, y, width)
-        : curvesOption(ink, curvesOf(figure, ink), x, y, beyond(figure, ink)),
+        : curvesOption(ink, uncrowded(curvesOf(figure, ink), [x.log, y.log]), x, y, beyond(figure, ink)),
     }),
     table: () =>
       curvesTable(

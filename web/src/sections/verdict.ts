@@ -80,21 +80,14 @@ interface Command {
   text: string;
 }
 
-/**
- * Separates the commands of a verdict from its sentences: a line that is one, or the end of one behind a colon. Of
- * the points of a front the knee keeps its sentence, the others go with their commands.
- */
+/** Separates the commands of a verdict from its sentences: a line that is one, or the end of one behind a colon. */
 export function split(lines: readonly string[]): { sentences: string[]; commands: Command[] } {
   const sentences: string[] = [];
   const commands: Command[] = [];
   for (const line of lines) {
     const [, of = "", text] = /^(?:(.*?):? )?(lockgate .*)$/s.exec(line) ?? [];
     if (text === undefined) sentences.push(line);
-    else {
-      const other = sentences.findLastIndex((sentence, at) => at > 0 && sentence.startsWith("On the front"));
-      const own = other < 0 ? sentences.slice(0, 1) : sentences.splice(other);
-      commands.push({ of: of || own.join(" "), text });
-    }
+    else commands.push({ of: of || (sentences[0] ?? ""), text });
   }
   return { sentences, commands };
 }

@@ -213,14 +213,10 @@ fn make<'a>(tuning: &'a Tuning, arguments: &Tune) -> Result<Option<Tuned<'a>>, F
     Ok(made?.map_err(|stopped| tell!("{stopped}")).ok())
 }
 
-/// Prints the winner or the knee first, then how the search found it, and last the rest of a front.
+/// Prints the winner or the knee first, then how the search found it.
 fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::heading(&tuned.tuning.base.title);
-    let recommended = tuned.recommended();
-    match recommended.first() {
-        Some((role, point)) => told(&tuned.told(role, *point, file)),
-        None => told(&tuned.recommendation(file)),
-    }
+    told(&tuned.recommendation(file));
     tuned.front_without_improvement().iter().for_each(|line| terminal::sentence(line));
     say!();
     let finalists = tuned.finalists();
@@ -234,13 +230,9 @@ fn show(tuned: &Tuned<'_>, file: &str) {
     terminal::comparison(&points);
     terminal::sentence(&points.note);
     terminal::sentence(&format!("stopped: {}", tuned.stop()));
-    for (index, (role, point)) in recommended.iter().enumerate() {
-        if index > 0 {
-            told(&tuned.told(role, *point, file));
-        }
-        if let Some(line) = offer(tuned, file, *point) {
-            terminal::offer(&line);
-        }
+    let recommended = tuned.recommended();
+    if let Some(line) = recommended.first().and_then(|(_, point)| offer(tuned, file, *point)) {
+        terminal::offer(&line);
     }
 }
 
@@ -273,7 +265,7 @@ fn write(out: ResultsDirectory, tuned: &Tuned<'_>, file: &str) -> Result<PathBuf
     let mut report = results::report_head(&tuning.base.title, tuning.text());
     report.verdict = tuned.sentences(file);
     let recommended = tuned.recommended();
-    report.verdict.extend(recommended.iter().filter_map(|(_, index)| offer(tuned, file, *index)));
+    report.verdict.extend(recommended.first().and_then(|(_, index)| offer(tuned, file, *index)));
     report.figures = tuned.figures();
     report.comparisons = tuned.tables();
     report.topology = results::topology(&tuning.base);

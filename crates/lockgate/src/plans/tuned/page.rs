@@ -31,17 +31,16 @@ impl Tuned<'_> {
         lines
     }
 
-    /// Returns the sentences and the command of each point to use: the winner, or the knee and the rest of
-    /// the front; one sentence if there is none.
+    /// Returns the sentences and the command of the point to use: the winner, or the knee of the front, whose
+    /// other points are in the table; one sentence if there is none.
     pub fn recommendation(&self, file: &str) -> Vec<String> {
         if self.has_no_effect() {
             return self.without_effect();
         }
-        let recommended = self.recommended();
-        if recommended.is_empty() {
-            return vec![NO_WINNER.to_owned()];
+        match self.recommended().first() {
+            Some((role, point)) => self.told(role, *point, file),
+            None => vec![NO_WINNER.to_owned()],
         }
-        recommended.into_iter().flat_map(|(role, point)| self.told(role, point, file)).collect()
     }
 
     /// Returns the sentences on a search whose points are all the same, with the reason if it is known.
@@ -71,8 +70,7 @@ impl Tuned<'_> {
         core::iter::once(sentence).chain(paths.filter_map(unused)).collect()
     }
 
-    /// Returns the sentences on a recommended point, the bounds near to it, and at the end its command; of the
-    /// rest of a front none, whose values are in the table.
+    /// Returns the sentences on a recommended point, the bounds near to it, and its command at the end.
     pub fn told(&self, role: &str, point: usize, file: &str) -> Vec<String> {
         let is_knee = self.point(self.judged.knee) == Some(point);
         let role = match self.tuning.goals.len() {
@@ -96,9 +94,7 @@ impl Tuned<'_> {
         }
         let mut lines = vec![sentence];
         lines.extend(self.cliffs(point));
-        if is_knee || self.tuning.goals.len() == 1 {
-            lines.push(self.command(file, point));
-        }
+        lines.push(self.command(file, point));
         lines
     }
 
