@@ -146,8 +146,8 @@ impl QueueTree {
         lower(queue.own_pace(), below.filter(|_| !queue.children.is_empty()).unwrap_or_default())
     }
 
-    /// Returns the most that its parent lets each queue send, with the name of the queue, for those with such a
-    /// ceiling.
+    /// Returns the most that its parent lets each queue send, with the name of the queue, for those with such
+    /// a ceiling.
     pub fn ceilings(&self) -> Vec<(&str, Rate)> {
         let mut found = Vec::new();
         if let Some(root) = self.queues.first() {

@@ -76,7 +76,7 @@ impl Hurt {
         self.advice().map_or_else(|| self.to_string(), |advice| format!("{self}. {advice}"))
     }
 
-    /// Returns the cause, and what is worth a trial: where a ceiling holds it back, no other discipline helps.
+    /// Returns the cause, and what is worth a trial: if a ceiling holds it back, no other discipline helps.
     fn advice(&self) -> Option<String> {
         let Some(ceil) = self.ceil_bps else { return advice(&self.kind) };
         let left = self.left_bps.map_or_else(String::new, |left| {

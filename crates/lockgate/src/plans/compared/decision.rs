@@ -106,8 +106,8 @@ impl Compared<'_> {
         self.chosen(&aims).filter(|_| self.is_told(&aims) && !is_open)
     }
 
-    /// Returns true if a variable is of the world, as the rate of a line is, beside one that can be chosen: no
-    /// variant is then to be taken, for a faster line is always better.
+    /// Returns true if a variable is of the world, as the rate of a line is, beside one that can be chosen.
+    /// No variant is then to be taken, for a faster line is always better.
     fn is_given(&self) -> bool {
         let of_world = |column: &Column| {
             ["link.", "flow.", "node."]

@@ -1,5 +1,5 @@
-//! Sentence of a comparison on where the expectations hold: for the values of one variable, at which values of
-//! the others.
+//! Sentence of a comparison on where the expectations hold: for the values of one variable, at which values
+//! of the others.
 
 use super::Compared;
 use super::decision::listed;
@@ -53,8 +53,8 @@ impl Compared<'_> {
         Some(text)
     }
 
-    /// Returns the parts of the sentence: `with cake at every rate`, `with htb only at 95% and 99%`, `never with
-    /// fifo`. Values that hold at the same others stand together.
+    /// Returns the parts of the sentence: `with cake at every rate`, `with htb only at 95% and 99%`, `never
+    /// with fifo`. Values that hold at the same others stand together.
     fn parts(&self, column: usize, kept: &[Kept<'_>]) -> Vec<String> {
         let mut others = self.columns.iter().enumerate().filter(|(index, _)| *index != column);
         let every = match (others.next(), others.next()) {
