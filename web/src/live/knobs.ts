@@ -150,6 +150,8 @@ export class KnobPanel {
       size: 8,
       placeholder: "never",
       "aria-label": "Revert changes after, such as 30s",
+      // What is no time is marked while it is typed; the run refuses it.
+      pattern: "\\s*|[\\d.]+\\s*(ns|us|ms|s|min|h)\\s*",
       title: "A change that is made now is taken back after this time, such as 30s; empty: it stays",
       spellcheck: "false",
     });
