@@ -1,4 +1,21 @@
-/** Meters of how much of a bound is used, in the report and on the live page. */
+/** Meters of a value and its bound, in the report and on the live page. */
 
-/** Returns the position of the bound in a meter: at its end, or before it if more than all of the bound is used. */
-export const boundOf = (used: number): string => (used > 1 ? `--bound:${(100 / used).toFixed(1)}%` : "");
+/** A meter: the length of its bar in per cent, and the style that places its tick, the bound. */
+export interface Meter {
+  width: number;
+  style: string;
+}
+
+/**
+ * Returns the meter of a row by the part of its bound that is used, 1 at the bound, and by what is wanted: the bar is
+ * the value, the tick the bound. Above a lower bound the bar goes beyond the tick, as it does above an upper one.
+ */
+export function meterOf(used: number, wanted: string): Meter {
+  const isLower = /^(above|at least) /.test(wanted);
+  const value = Math.max(0, isLower ? (used > 0 ? 1 / used : Number.MAX_VALUE) : used);
+  const most = Math.max(1, value);
+  return {
+    width: 100 * (value / most),
+    style: most > 1 ? `--bound:${(100 / most).toFixed(1)}%` : "",
+  };
+}

@@ -4,6 +4,7 @@ import { toCsv } from "../src/csv";
 import { wrap } from "../src/export";
 import { columnScale, date, quantity, shortened, significant, slug, THIN } from "../src/format";
 import { sample } from "../src/key";
+import { meterOf } from "../src/meter";
 import { unitOf } from "../src/metric";
 import { compareCells } from "../src/table";
 import { xml } from "../src/xml";
@@ -98,5 +99,16 @@ describe("tables and files", () => {
     expect(sample({ label: "", colour: '"><script>', kind: "swatch" })).not.toContain("<script>");
     expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
     expect(wrap("abcdefghij", 4)).toEqual(["abcd", "efgh", "ij"]);
+  });
+});
+
+describe("meterOf", () => {
+  it("goes beyond the tick above either kind of bound, and short of it below", () => {
+    // 225 ms below 50 ms; 688 ms below 1 s; 9 above 8 Mbit/s; 5 above 8 Mbit/s.
+    expect(meterOf(4.5, "below 50 ms")).toEqual({ width: 100, style: "--bound:22.2%" });
+    expect(meterOf(0.688, "below 1 s")).toEqual({ width: 68.8, style: "" });
+    expect(meterOf(8 / 9, "above 8 Mbit/s").style).toBe("--bound:88.9%");
+    expect(meterOf(8 / 5, "at least 8 Mbit/s")).toEqual({ width: 62.5, style: "" });
+    expect(meterOf(0, "above 8 Mbit/s").width).toBe(100);
   });
 });

@@ -2,12 +2,12 @@
 import { h, update } from "../dom";
 import { micro } from "../format";
 import type { JudgedRow, Sample, Status } from "../generated/lockgate";
-import { boundOf } from "../meter";
+import { meterOf } from "../meter";
 
 /** Returns a row as a chip: sign, quantity, value, bound, and how much of the bound is used. */
 function chip(row: JudgedRow): HTMLElement {
   const used = row.used_ratio ?? null;
-  const width = Math.min(100, Math.max(0, 100 * (used ?? 0))).toFixed(1);
+  const { width, style } = meterOf(used ?? 0, row.wanted);
   return h(
     "li",
     { class: row.holds ? "good" : "bad", title: `${row.that} ${micro(row.margin)}`.trim() },
@@ -17,8 +17,8 @@ function chip(row: JudgedRow): HTMLElement {
     h("span", { class: "wanted" }, micro(row.wanted)),
     h(
       "span",
-      { class: "meter", hidden: used === null, style: boundOf(used ?? 0) },
-      h("i", { style: `width:${width}%` }),
+      { class: "meter", hidden: used === null, style },
+      h("i", { style: `width:${width.toFixed(1)}%` }),
     ),
   );
 }

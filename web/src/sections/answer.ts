@@ -6,7 +6,7 @@
 import { h } from "../dom";
 import { significant } from "../format";
 import type { JudgedRow, RunVerdict, Summary } from "../generated/lockgate";
-import { boundOf } from "../meter";
+import { meterOf } from "../meter";
 import type { Report } from "../report";
 import type { Selection } from "../selection";
 import { worstLink } from "./worst";
@@ -93,18 +93,12 @@ function judgedRow(row: JudgedRow, selection: Selection, report: Report): HTMLEl
     report.runs.flatMap((run) => run.worst ?? []),
   );
   const used = row.used_ratio ?? null;
+  const { width, style } = meterOf(used ?? 0, row.wanted);
+  const title = `${significant((used ?? 0) * 100)} % of the bound is used`;
   const meter =
     used === null
       ? null
-      : h(
-          "span",
-          {
-            class: "meter",
-            title: `${significant(used * 100)} % of the bound is used`,
-            style: boundOf(used),
-          },
-          h("i", { style: `width:${Math.min(100, Math.max(0, used * 100)).toFixed(1)}%` }),
-        );
+      : h("span", { class: "meter", title, style }, h("i", { style: `width:${width.toFixed(1)}%` }));
   return h(
     "tr",
     {

@@ -109,16 +109,27 @@ fn judged(html: &mut String, rows: &[JudgedRow]) {
         }
         html.push_str(r#"</td><td class="margin">"#);
         if let Some(used) = row.used_ratio {
-            let percent = (used * 100.0).clamp(0.0, 100.0);
-            // The bound is at the end of the bar, or before it.
-            let bound =
-                if used > 1.0 { format!(r#" style="--bound:{:.1}%""#, 100.0 / used) } else { String::new() };
-            let _ = write!(html, r#"<span class="meter"{bound}><i style="width:{percent:.1}%"></i></span>"#);
+            let (percent, style) = meter(used, &row.wanted);
+            let _ = write!(html, r#"<span class="meter"{style}><i style="width:{percent:.1}%"></i></span>"#);
         }
         text(html, &row.margin);
         html.push_str("</td></tr>");
     }
     html.push_str("</tbody></table>");
+}
+
+/// Returns the length of a meter's bar in per cent, and the attribute that places its tick, the bound. Above
+/// a bound of either kind the bar goes beyond the tick (`web/src/meter.ts`).
+fn meter(used: f64, wanted: &str) -> (f64, String) {
+    let is_lower = wanted.starts_with("above ") || wanted.starts_with("at least ");
+    let value = match (is_lower, used > 0.0) {
+        (false, _) => used.max(0.0),
+        (true, true) => 1.0 / used,
+        (true, false) => f64::MAX,
+    };
+    let most = value.max(1.0);
+    let style = if most > 1.0 { format!(r#" style="--bound:{:.1}%""#, 100.0 / most) } else { String::new() };
+    (100.0 * (value / most), style)
 }
 
 fn phases(html: &mut String, table: &PhaseTable) {
