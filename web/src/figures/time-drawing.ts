@@ -173,10 +173,19 @@ export class TimeDrawing {
     };
   }
 
-  /** Rate of the shown port's link, in bits per second; null for several runs, and of figures without rates. */
+  /**
+   * Rate of the shown port's link, in bits per second; null for several runs, of figures without rates, and of a line
+   * whose rate moves: a rule would be beside it.
+   */
   protected get capacity(): number | null {
     const { runs, port } = this.view;
-    return runs.length === 1 ? (runs[0]?.run.summary.ports[port]?.rate_bps ?? null) : null;
+    const [shown] = runs;
+    if (!shown || runs.length > 1) return null;
+    // Both are empty if the rate never changed.
+    const { rate_bps = [], capacity_bps = [] } =
+      shown.run.ports.find(({ name }) => name === port)?.rates ?? {};
+    const moves = rate_bps.length + capacity_bps.length > 0;
+    return moves ? null : (shown.run.summary.ports[port]?.rate_bps ?? null);
   }
 
   /** Whether the line at the rate of the link is near enough to the rates to be drawn. */
