@@ -22,9 +22,9 @@ const segments = (path: string): string[] =>
   (path.match(/"[^"]*"|'[^']*'|[^.]+/g) ?? []).map((segment) => segment.replace(/^["']|["']$/g, ""));
 
 /** Longest short label, in characters. */
-const SHORT = 30;
+const SHORT = 34;
 
-/** Step of a controller: `port wan: 7mbit -> 3mbit: a queue behind: less is sent than …; delivered 4 Mbit/s`. */
+/** Step of a controller: `port wan: 7mbit -> 3mbit: the line is queueing: less is …; delay 9 ms above its usual`. */
 const STEP = /^port \S+: ([\d.]+)([kmg]?)bit -> ([\d.]+)([kmg]?)bit: ([^:;]+)/;
 const UNITS: Record<string, number> = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
 
@@ -44,7 +44,7 @@ export function stepOf({ path, text }: EventFields): Step | null {
 
 /**
  * Returns the label of an event's rule: `router:client → fair`, `voice limit → 20p`, `web.owd.p95 missed`, of a controller's step
- * `3 Mbit/s: a queue behind`.
+ * `3 Mbit/s: the line is queueing`.
  */
 export function eventLabel(event: EventFields): string {
   const step = stepOf(event);

@@ -63,7 +63,7 @@ describe("a line and the shaper before it", () => {
       kind: "note" as const,
       path: "",
       value: "",
-      text: `port gateway:modem: ${from}mbit -> ${to}mbit: a queue behind: less is sent; queue behind 9 ms`,
+      text: `port gateway:modem: ${from}mbit -> ${to}mbit: the line is queueing: less is sent; delay 9 ms`,
     });
     const falls = Array.from({ length: 30 }, (_, at) => step(at, 10, 10 - at / 10));
     const [first] = read.runs as [Run];
@@ -73,7 +73,7 @@ describe("a line and the shaper before it", () => {
     };
     const rules = option.series.flatMap(({ markLine }) => markLine?.data ?? []);
     expect([...new Set(rules.map(({ xAxis }) => xAxis))]).toEqual([22, 23, 24, 25, 26, 27, 28, 29]);
-    expect(spaced(rules.map(({ name }) => name).join())).toContain("Mbit/s: a queue behind");
+    expect(spaced(rules.map(({ name }) => name).join())).toContain("Mbit/s: the line is queueing");
   });
 
   it("has no shaped rate if the line has no shaper", () => {
@@ -194,8 +194,8 @@ describe("events at their rules", () => {
     [change("flow.web.owd.p95", "", "expect", "87 ms, wanted below 50 ms"), "web.owd.p95 missed"],
     [change("", "", "note", "called back"), "called back"],
     [
-      change("", "", "note", "port a:b: 7.1mbit -> 3.2mbit: a queue behind: less is sent than delivered"),
-      "3.2 Mbit/s: a queue behind",
+      change("", "", "note", "port a:b: 7.1mbit -> 3.2mbit: the line is queueing: less is sent"),
+      "3.2 Mbit/s: the line is queueing",
     ],
   ])("%j", (event, wanted) => expect(spaced(eventLabel(event))).toBe(wanted));
 

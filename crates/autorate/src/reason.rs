@@ -14,11 +14,11 @@ pub enum Why {
     Idle,
     /// Nothing calls for a change.
     Hold,
-    /// No queue behind: the rate grows.
+    /// No queue on the line: the rate grows.
     Grow,
     /// The line is full: the rate follows what is delivered.
     Full,
-    /// A queue behind: less is sent than delivered, until it has drained.
+    /// A queue on the line: less is sent than it delivers, until the queue has drained.
     Brake,
     /// The delay has risen: the rate is cut.
     Cut,
@@ -75,14 +75,14 @@ impl Why {
             Self::Start => "no signal yet",
             Self::Idle => "little is sent: the rate stays",
             Self::Hold => "nothing calls for a change",
-            Self::Grow => "no queue behind: the rate grows",
+            Self::Grow => "no queue on the line: the rate grows",
             Self::Full => "the line is full: the rate follows what it delivers",
-            Self::Brake => "a queue behind: less is sent than delivered until it has drained",
+            Self::Brake => "the line is queueing: less is sent than it delivers until the queue is gone",
             Self::Cut => "the delay has risen: the rate is cut",
             Self::Decay => "little load: the rate returns towards its start",
-            Self::Outage => "nothing returns: the least is sent",
-            Self::Resumed => "the line is back: half of the last good rate",
-            Self::PathChange => "all delays have shifted without a queue: the path is another",
+            Self::Outage => "nothing comes back: the least is sent",
+            Self::Resumed => "the line is back: half of the last good rate is sent",
+            Self::PathChange => "the path is longer: less was sent, and the delay stayed",
             Self::Given => "the rate is given",
         }
     }
@@ -103,10 +103,10 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.why.sentence())?;
         if let Some(delay) = self.delay {
-            write!(f, "; queue behind {:.0} ms", delay.as_secs_f64() * 1000.0)?;
+            write!(f, "; delay {:.0} ms above its usual", delay.as_secs_f64() * 1000.0)?;
         }
         if let Some(delivered) = self.delivered {
-            write!(f, "; delivered {:.2} Mbit/s", delivered.as_bits() as f64 / 1e6)?;
+            write!(f, "; the line delivers {:.2} Mbit/s", delivered.as_bits() as f64 / 1e6)?;
         }
         Ok(())
     }

@@ -446,7 +446,7 @@ fn brake_keeps_the_buffer_short_and_says_why() {
     assert!(shaped.used > 0.75, "{shaped:?}");
     let notes: Vec<_> = recording.events.iter().filter(|event| event.kind == EventKind::Note).collect();
     assert!(notes.len() > 5, "{notes:?}");
-    assert!(notes.iter().any(|note| note.text.contains("a queue behind")), "{notes:?}");
+    assert!(notes.iter().any(|note| note.text.contains("the line is queueing")), "{notes:?}");
     assert_eq!(recording.ports[SHAPED].setup.name, "gateway:modem");
 }
 

@@ -127,7 +127,10 @@ fn a_stepper_counts_its_reasons_and_begins_where_another_ended() {
     assert_eq!(sample.steps.iter().map(|(_, count)| count).sum::<u64>(), 100);
     assert!(sample.steps.iter().any(|(why, _)| why == "brake"), "{sample:?}");
     let mark = sample.marks.last().expect("a large step");
-    assert!(mark.text.starts_with("port wan: 8mbit -> ") && mark.text.contains("a queue behind"), "{mark:?}");
+    assert!(
+        mark.text.starts_with("port wan: 8mbit -> ") && mark.text.contains("the line is queueing"),
+        "{mark:?}"
+    );
     let mut next = self::stepper(
         "start = \"8mbit\"\nlaw = \"safe-rates\"\nprobes = { to = [\"192.0.2.1\"], every = \"1s\" }",
     );

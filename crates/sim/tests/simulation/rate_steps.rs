@@ -149,7 +149,8 @@ fn the_rate_is_back_three_seconds_after_an_outage_of_five() {
         let flood = "[flow.flood]\nfrom = \"home\"\nto = \"server\"\ntransport = \"udp\"\nsize = \"1000B\"\nrate = \"15mbit\"\n";
         let flows = format!("{EIGHT}{flood}");
         let recording = Uplink { table, rtt_ms, flows: &flows, ..Uplink::default() }.run();
-        let outages = recording.events.iter().filter(|event| event.text.contains("nothing returns")).count();
+        let outages =
+            recording.events.iter().filter(|event| event.text.contains("nothing comes back")).count();
         let used = used(&recording, 18.0, 28.0);
         println!("{rtt_ms} ms: {used:.3}, {outages} outages");
         assert!(outages > 0, "{rtt_ms} ms: {:?}", recording.events);
