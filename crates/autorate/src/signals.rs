@@ -2,7 +2,7 @@
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 
-use crate::baseline::Baseline;
+use crate::baseline::{Baseline, Rates};
 use crate::blindness::{Blindness, Load};
 use crate::clumps::Clumps;
 use crate::outage::{LineState, Outage};
@@ -22,6 +22,9 @@ pub const LEAST_SPAN: Duration = Duration::from_millis(40);
 
 /// Span over which the load is measured.
 const LOAD_SPAN: Duration = Duration::from_millis(200);
+
+/// Span of the rates by which a change of the path is told from a queue.
+const PATH_SPAN: Duration = Duration::from_millis(100);
 
 /// Part of its rate from which a shaper limits, and below which it sends little.
 const FULL: Ratio = Ratio::milli(800);
@@ -98,8 +101,6 @@ pub struct Signals {
     outage: Outage,
     /// Latest round trip of acknowledgements, and its time.
     latest: Option<(Instant, Duration)>,
-    /// Largest rate that was delivered of late: it decays by a half in about 4 s.
-    peak: Rate,
     last: Option<Instant>,
 }
 
@@ -216,15 +217,13 @@ impl Signals {
 
     /// Tests whether the path has changed.
     fn tests_path(&mut self, now: Instant, elapsed: Duration) -> bool {
-        let delivered = self.delivered_rate(now, Duration::from_millis(100)).unwrap_or_default();
-        let decay = Ratio::between(elapsed.as_picos(), Duration::from_secs(6).as_picos()).min(Ratio::ONE);
-        self.peak = Ratio::ONE.minus(decay).of_rate(self.peak).max(delivered);
         let latest = self.latest.filter(|(at, _)| *at == now && !self.are_acks_near());
         let Some((at, rtt)) = latest else { return false };
-        let sent = self.sent.rate(at, Duration::from_millis(100)).unwrap_or_default();
-        let unused = Ratio::ONE.minus(Ratio::between(sent.as_bits(), self.peak.as_bits()));
-        let drained = if self.peak.is_zero() { Duration::ZERO } else { unused.of_time(elapsed) };
-        self.baseline.test(now, rtt, drained)
+        let rates = Rates {
+            sent: self.sent.rate(at, PATH_SPAN).unwrap_or_default(),
+            delivered: self.delivered_rate(now, PATH_SPAN).unwrap_or_default(),
+        };
+        self.baseline.test(now, elapsed, rtt, rates)
     }
 }
 

@@ -88,19 +88,21 @@ fn a_day_of_idle_moves_nothing() {
 
 #[test]
 fn a_longer_path_does_not_starve_the_line() {
-    // A handover: 60 ms more, from one packet to the next.
-    let plant = Plant {
-        rtt_ms: &|ms| if ms < 10_000 { 40 } else { 100 },
-        capacity: &|_| 20_000_000,
-        demand: FULL,
-        length_ms: 20_000,
-        probes_ms: None,
-        reads_acks: true,
-    };
-    let outcome = run(&plant, &mut brake(20));
-    assert!(outcome.moments.iter().any(|moment| moment.reason.why == Why::PathChange));
-    let used = outcome.utilisation(13_000, 20_000);
-    assert!(used > 0.9, "{used}");
+    // A handover, from one packet to the next: 8 ms more could be a small queue, 60 ms a long one.
+    for longer in [8, 60] {
+        let plant = Plant {
+            rtt_ms: &|ms| if ms < 10_000 { 40 } else { 40 + longer },
+            capacity: &|_| 20_000_000,
+            demand: FULL,
+            length_ms: 20_000,
+            probes_ms: None,
+            reads_acks: true,
+        };
+        let outcome = run(&plant, &mut brake(20));
+        assert!(outcome.moments.iter().any(|moment| moment.reason.why == Why::PathChange), "{longer} ms");
+        let used = outcome.utilisation(12_000, 18_000);
+        assert!(used > 0.93, "{longer} ms: {used}");
+    }
 }
 
 fn sample() -> impl Strategy<Value = (u64, Sample)> {

@@ -4,7 +4,7 @@
 //! A sample runs by default. The table of uplinks: `LOCKGATE_LAWS=1 cargo test --workspace --test autorate
 //! --release uplinks -- --nocapture`; `downlinks` is that of the other direction. `LOCKGATE_LINES=DIRECTORY`
 //! adds recorded lines. `LOCKGATE_CELLS=sample` has one round trip and two kinds of traffic, `all` ten seeds;
-//! without it, all round trips and traffic, and one seed.
+//! without it, all round trips and traffic, and one seed. `paths` has lines whose path changes.
 #![allow(clippy::print_stdout, reason = "the table is wanted")]
 
 use std::collections::BTreeMap;
@@ -419,14 +419,49 @@ fn sensitivity_of_brake() {
     println!("| `brake` | utilisation | p95 | p99 |\n| --- | --- | --- | --- |");
     for variant in variants.split(';').map(str::trim) {
         let cells = run("brake", &format!("brake = {{ {variant} }}"));
-        let part = |value: fn(&Cell) -> f64, least: f64| {
-            let parts =
-                cells.iter().zip(&oracle).map(|(cell, oracle)| value(cell) / value(oracle).max(least));
-            median(&mut parts.collect::<Vec<_>>())
-        };
-        let (used, p95) = (part(|cell| cell.used, 0.01), part(|cell| cell.p95_ms, 1.0));
-        println!("| {variant} | {used:.3} | {p95:.2} | {:.2} |", part(|cell| cell.p99_ms, 1.0));
+        let (used, p95, p99) = over(&cells, &oracle);
+        println!("| {variant} | {used:.3} | {p95:.2} | {p99:.2} |");
     }
+}
+
+/// Delay of the longest slot of a line whose path changes each 15 s, in milliseconds.
+const PATHS_MS: [u64; 4] = [0, 4, 8, 20];
+
+/// Prints what `brake` makes of lines whose path changes, with seeds that no other table judges.
+#[test]
+fn paths() {
+    if std::env::var_os("LOCKGATE_LAWS").is_none() {
+        println!("skipped without LOCKGATE_LAWS");
+        return;
+    }
+    let lines = generated(11);
+    println!("| longest slot, ms | utilisation | p95 |\n| --- | --- | --- |");
+    for longest in PATHS_MS {
+        let slots = format!(
+            "jitter = {{ distribution = \"exponential\", mean = \"500us\" }}\n\
+             slots = {{ every = \"15s\", delay = \"{longest}ms\" }}\n[link.core]"
+        );
+        let keys = if longest > 0 { &*slots } else { "[link.core]" };
+        let run = |law: &str| -> Vec<Cell> {
+            let cell = |line: &Line, flows: &str| {
+                let text = text(line, 40, flows, &controller(law, mean_of(line), ""));
+                Cell::of(&simulate(line, &text.replace("[link.core]", keys), 1))
+            };
+            let both = |line| TRAFFIC[..2].iter().map(move |(_, flows)| (line, *flows));
+            lines.iter().flat_map(both).map(|(line, flows)| cell(line, flows)).collect()
+        };
+        let (used, p95, _) = over(&run("brake"), &run("oracle"));
+        println!("| {longest} | {used:.3} | {p95:.2} |");
+    }
+}
+
+/// Returns the medians of utilisation, p95 and p99, each over the oracle's.
+fn over(cells: &[Cell], oracle: &[Cell]) -> (f64, f64, f64) {
+    let part = |value: fn(&Cell) -> f64, least: f64| {
+        let parts = cells.iter().zip(oracle).map(|(cell, oracle)| value(cell) / value(oracle).max(least));
+        median(&mut parts.collect::<Vec<_>>())
+    };
+    (part(|cell| cell.used, 0.01), part(|cell| cell.p95_ms, 1.0), part(|cell| cell.p99_ms, 1.0))
 }
 
 fn cell_line() -> Line {

@@ -4,6 +4,7 @@
 //! rate = eta * mu - mu * max(0, x - target) / drain
 //!
 //! x > full     mu = delivered rate           the line is full: what it delivers is its rate
+//!              at first, what mu was a round trip ago: nothing has answered its growth since
 //! x <= full    mu >= delivered rate, and grows by `growth` a round trip while the shaper limits; beyond what
 //!              was known last by a quarter of it, by a half after five round trips, and so on up to four
 //!              times
@@ -13,6 +14,8 @@
 //! that stops is braked for before anything is measured of it. A line that delivers in clumps delays packets
 //! without a queue, and needs a longer time to show its rate: `full`, `target` and the time of measurement
 //! are at least those of its clumps.
+
+use std::collections::VecDeque;
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde::Deserialize;
@@ -113,6 +116,9 @@ const FIRST_PACE: u64 = 250;
 const DOUBLES_AFTER: u64 = 5;
 const DOUBLINGS: u64 = 4;
 
+/// Limit on the kept rates of a round trip.
+const MOST_UNANSWERED: usize = 1024;
+
 /// Times of the parameters, lengthened for the line as it is.
 #[derive(Clone, Copy, Debug)]
 struct Times {
@@ -133,6 +139,10 @@ pub struct Brake {
     least: Rate,
     /// Start of the time in which the line has been full; `None` if it is not.
     full_since: Option<Instant>,
+    /// Rate of the line as it was known before it was full.
+    before: Rate,
+    /// Rates of the line of the last round trip in which it was not full: nothing has answered them yet.
+    unanswered: VecDeque<(Instant, Rate)>,
     /// Rate that the line delivered when it was last full; `None` before.
     known: Option<Rate>,
     /// Time for which the rate has grown beyond it.
@@ -148,6 +158,8 @@ impl Brake {
             most: inverse.of_rate(bounds.max.max(bounds.start)),
             least: bounds.min,
             full_since: None,
+            before: bounds.start,
+            unanswered: VecDeque::new(),
             known: None,
             beyond_for: Duration::ZERO,
         }
@@ -178,6 +190,8 @@ impl Brake {
             return self.learn_full(view, times.span);
         }
         self.full_since = None;
+        let _ = self.answered(view);
+        self.unanswered.push_back((view.now, self.mu));
         let limits = view.sample.is_backlogged || view.load() >= LIMITED;
         let used = Ratio::between(view.sent(view.rtt.max(USED_SPAN)).as_bits(), view.rate.as_bits());
         if !limits || used < USED {
@@ -200,6 +214,7 @@ impl Brake {
     /// Learns from a line on which packets wait; its rate is measured over `span`.
     fn learn_full(&mut self, view: &View<'_>, span: Duration) -> Why {
         self.beyond_for = Duration::ZERO;
+        let is_first = self.full_since.is_none();
         let since = *self.full_since.get_or_insert(view.now);
         let sent = view.sent(span + view.rtt);
         // Without acknowledgements, only what is sent is known: it is too much.
@@ -208,12 +223,28 @@ impl Brake {
             self.full_since = None;
             return Why::Idle;
         }
+        if is_first {
+            self.before = self.mu;
+            // What filled the line was sent a round trip ago.
+            self.mu = self.mu.min(self.answered(view));
+        }
         // What was delivered before the line was full says only that it was at least as fast.
         if view.now.since(since) >= span || delivered > self.mu {
             self.mu = delivered;
             self.known = Some(delivered);
         }
         Why::Full
+    }
+
+    /// Returns the rate of the line as it was known a round trip ago, and forgets those before.
+    fn answered(&mut self, view: &View<'_>) -> Rate {
+        let is_old = |at: &Instant| view.now.since(*at) > view.rtt;
+        while self.unanswered.front().is_some_and(|(at, _)| is_old(at))
+            || self.unanswered.len() > MOST_UNANSWERED
+        {
+            self.unanswered.pop_front();
+        }
+        self.unanswered.front().map_or(self.mu, |(_, mu)| *mu)
     }
 
     /// Returns whether a delay is a queue of what the shaper sends: it limits, or holds nothing back because
@@ -239,7 +270,15 @@ impl Step for Brake {
         }
         let Some(delay) = view.delay else { return (view.rate, Why::Start) };
         let times = self.times(view);
-        let learnt = if view.is_new_path { Why::PathChange } else { self.learn(view, delay, times) };
+        let learnt = if view.is_new_path {
+            // There was no queue: what was learnt by one is undone.
+            self.mu = self.mu.max(self.before);
+            self.known = self.known.map(|known| known.max(self.mu));
+            self.full_since = None;
+            Why::PathChange
+        } else {
+            self.learn(view, delay, times)
+        };
         let above = delay.saturating_sub(times.target);
         let brake = Ratio::between(above.as_picos(), self.config.drain.as_picos());
         let why = if brake > Ratio::ZERO && learnt == Why::Full { Why::Brake } else { learnt };
