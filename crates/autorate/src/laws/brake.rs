@@ -4,7 +4,6 @@
 //! rate = eta * mu - mu * max(0, x - target) / drain
 //!
 //! x > full     mu = delivered rate           the line is full: what it delivers is its rate
-//!              at first, what mu was a round trip ago: nothing has answered its growth since
 //! x <= full    mu >= delivered rate, and grows by `growth` a round trip while the shaper limits; beyond what
 //!              was known last by a quarter of it, by a half after five round trips, and so on up to four
 //!              times
@@ -14,8 +13,6 @@
 //! that stops is braked for before anything is measured of it. A line that delivers in clumps delays packets
 //! without a queue, and needs a longer time to show its rate: `full`, `target` and the time of measurement
 //! are at least those of its clumps.
-
-use std::collections::VecDeque;
 
 use lockgate_engine::units::{Bytes, Duration, Instant, Rate};
 use serde::Deserialize;
@@ -116,9 +113,6 @@ const FIRST_PACE: u64 = 250;
 const DOUBLES_AFTER: u64 = 5;
 const DOUBLINGS: u64 = 4;
 
-/// Limit on the kept rates of a round trip.
-const MOST_UNANSWERED: usize = 1024;
-
 /// Times of the parameters, lengthened for the line as it is.
 #[derive(Clone, Copy, Debug)]
 struct Times {
@@ -141,8 +135,6 @@ pub struct Brake {
     full_since: Option<Instant>,
     /// Rate of the line as it was known before it was full.
     before: Rate,
-    /// Rates of the line of the last round trip in which it was not full: nothing has answered them yet.
-    unanswered: VecDeque<(Instant, Rate)>,
     /// Rate that the line delivered when it was last full; `None` before.
     known: Option<Rate>,
     /// Time for which the rate has grown beyond it.
@@ -159,7 +151,6 @@ impl Brake {
             least: bounds.min,
             full_since: None,
             before: bounds.start,
-            unanswered: VecDeque::new(),
             known: None,
             beyond_for: Duration::ZERO,
         }
@@ -190,8 +181,6 @@ impl Brake {
             return self.learn_full(view, times.span);
         }
         self.full_since = None;
-        let _ = self.answered(view);
-        self.unanswered.push_back((view.now, self.mu));
         let limits = view.sample.is_backlogged || view.load() >= LIMITED;
         let used = Ratio::between(view.sent(view.rtt.max(USED_SPAN)).as_bits(), view.rate.as_bits());
         if !limits || used < USED {
@@ -225,8 +214,6 @@ impl Brake {
         }
         if is_first {
             self.before = self.mu;
-            // What filled the line was sent a round trip ago.
-            self.mu = self.mu.min(self.answered(view));
         }
         // What was delivered before the line was full says only that it was at least as fast.
         if view.now.since(since) >= span || delivered > self.mu {
@@ -234,17 +221,6 @@ impl Brake {
             self.known = Some(delivered);
         }
         Why::Full
-    }
-
-    /// Returns the rate of the line as it was known a round trip ago, and forgets those before.
-    fn answered(&mut self, view: &View<'_>) -> Rate {
-        let is_old = |at: &Instant| view.now.since(*at) > view.rtt;
-        while self.unanswered.front().is_some_and(|(at, _)| is_old(at))
-            || self.unanswered.len() > MOST_UNANSWERED
-        {
-            self.unanswered.pop_front();
-        }
-        self.unanswered.front().map_or(self.mu, |(_, mu)| *mu)
     }
 
     /// Returns whether a delay is a queue of what the shaper sends: it limits, or holds nothing back because
