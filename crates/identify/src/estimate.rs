@@ -307,7 +307,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
     let rates = line_rates(probe, observed, &base, jitter, (goodput, sent_rate, busy, gain));
     let (rate, rate_error) = rates[0];
     let (bucket, peak) = burst(probe, observed, rate, &base);
-    let (loss, loss_error) = losses(probe, observed, goodput, (idle_lost, idle_count));
+    let (share_lost, loss_error) = losses(probe, observed, goodput, (idle_lost, idle_count));
     Some(Estimate {
         base,
         jitter,
@@ -323,7 +323,7 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         wait,
         bucket,
         peak,
-        loss,
+        loss: share_lost,
         loss_error,
         is_full: lost > 3 + probe.packets().count() / 50,
     })

@@ -68,13 +68,13 @@ pub(crate) fn identify_line(arguments: &Identify) -> Result<Exit, Failure> {
         let path = Path::new(line);
         path.is_file() || path.extension().is_some_and(|ending| ending == "toml")
     };
-    let fine = |()| Exit::Ok;
+    let done_well = |()| Exit::Ok;
     let done = match (&arguments.replay, arguments.line.as_deref(), &arguments.netns[..]) {
-        (Some(file), ..) => replayed(file, &mut take).map(fine),
+        (Some(file), ..) => replayed(file, &mut take).map(done_well),
         (_, Some(file), _) if arguments.live => in_live_file(arguments, Path::new(file), &mut take),
-        (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take).map(fine),
-        (_, Some(line), _) => between_hosts(arguments, line, &mut take).map(fine),
-        (.., [a, b]) => between_namespaces(arguments, a, b, &mut take).map(fine),
+        (_, Some(line), _) if is_file(line) => in_file(arguments, Path::new(line)).map(take).map(done_well),
+        (_, Some(line), _) => between_hosts(arguments, line, &mut take).map(done_well),
+        (.., [a, b]) => between_namespaces(arguments, a, b, &mut take).map(done_well),
         _ => Err(runs::no_file()),
     };
     // One direction that was judged is shown and written, whatever became of the other.

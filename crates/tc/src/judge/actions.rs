@@ -556,7 +556,7 @@ fn end_of_meter(cursor: &mut Cursor<'_, '_>) -> Result<bool, Refusal> {
     if next != "conform-exceed" {
         // Beginnings of two letters and more are enough; `jump` and `trap` are none of its words.
         let is_short = |name: &&str| next.len() > 1 && name.starts_with(next);
-        if CONTROLS[..7].iter().any(|name| is_short(name)) {
+        if CONTROLS[..7].iter().any(is_short) {
             cursor.next();
             return Ok(true);
         }

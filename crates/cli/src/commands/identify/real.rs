@@ -165,7 +165,8 @@ pub(super) fn between_namespaces(
     take: &mut dyn FnMut(Probed),
 ) -> Result<(), Failure> {
     let limits = limits(arguments)?;
-    let [near, far] = [Namespace::open(a).map_err(refused)?, Namespace::open(b).map_err(refused)?];
+    let [near, far] =
+        [Namespace::open(a).map_err(|why| refused(&why))?, Namespace::open(b).map_err(|why| refused(&why))?];
     interrupt::listen();
     between(arguments, &limits, [&near, &far], [a, b], take)
 }
@@ -214,7 +215,7 @@ pub(super) fn in_live_file(
     Ok(if outcome.unfaithful.is_empty() { Exit::Ok } else { Exit::Unfaithful })
 }
 
-fn refused(why: lockgate_dataplane::error::Refusal) -> Failure {
+fn refused(why: &lockgate_dataplane::error::Refusal) -> Failure {
     Failure::Missing {
         message: why.to_string(),
         help:
@@ -232,7 +233,7 @@ fn between(
     take: &mut dyn FnMut(Probed),
 ) -> Result<(), Failure> {
     let noise = quiet_host(most(limits))?;
-    let address = common_address(spaces).map_err(refused)?.ok_or_else(|| {
+    let address = common_address(spaces).map_err(|why| refused(&why))?.ok_or_else(|| {
         Failure::usage(
             format!("no address of `{b}` is reached from `{a}`"),
             "give both an address and a route to each other, and set their interfaces up",

@@ -1,6 +1,8 @@
 //! Sentence of a comparison on where the expectations hold: for the values of one variable, at which values
 //! of the others.
 
+use std::fmt::Write as _;
+
 use super::Compared;
 use super::decision::listed;
 
@@ -47,7 +49,7 @@ impl Compared<'_> {
         let never: Vec<&Kept<'_>> = kept.iter().filter(|one| one.contexts.is_empty()).collect();
         if self.columns.len() > 1 && all > 1 && (1..=2).contains(&never.len()) {
             for one in never {
-                text += &format!(" Every {} misses at least {}.", one.value, worded(one.least_missed));
+                let _ = write!(text, " Every {} misses at least {}.", one.value, worded(one.least_missed));
             }
         }
         Some(text)
