@@ -35,7 +35,8 @@ fn what_cannot_be_is_refused_at_its_class() {
 #[test]
 fn a_quantum_follows_from_the_rate_within_the_limits_of_tc() {
     for (rate, quantum) in [("8kbit", 1_000), ("1mbit", 12_500), ("1gbit", 200_000)] {
-        let tuning = Tuning::new(&share(&format!(r#"{{ "rate": "{rate}" }}"#)), &Config::default()).expect("valid");
+        let tuning =
+            Tuning::new(&share(&format!(r#"{{ "rate": "{rate}" }}"#)), &Config::default()).expect("valid");
         assert_eq!(tuning.quantum, quantum, "{rate}");
     }
 }
