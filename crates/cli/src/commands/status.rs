@@ -5,8 +5,10 @@ mod view;
 
 use lockgate::figures;
 use lockgate::text::queues;
-use lockgate_measure::monitor::Sample;
+use lockgate::units::Duration;
+use lockgate_measure::monitor::{Limits, Sample};
 use lockgate_router::control::protocol::{Entry, Status};
+use lockgate_scenario::read_policy;
 use serde::Serialize;
 
 use crate::exit::{Exit, Failure};
@@ -36,7 +38,8 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         crate::results::print_json(&Document { status: &status, sample })?;
     } else {
         print(&status);
-        if let Some(sample) = sample {
+        if let Some(mut sample) = sample {
+            mark(&status, &mut sample);
             lateness(&status, &sample);
             controllers(&sample);
             terminal::show(|lines| queues(&sample, arguments.all, lines));
@@ -44,6 +47,14 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
         history(&status);
     }
     Ok(Exit::Ok)
+}
+
+/// Adds to a sample what the policy says of its queues: their ceilings.
+fn mark(status: &Status, sample: &mut Sample) {
+    // The router has read this text; one of another version may have keys that are unknown here.
+    if let Ok(policy) = read_policy(&status.policy, &status.router) {
+        lockgate_session::Status::of_policy(&policy, Duration::default()).mark(sample, &Limits::default());
+    }
 }
 
 fn print(status: &Status) {

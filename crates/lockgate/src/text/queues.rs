@@ -17,7 +17,7 @@ const SHOWN: usize = 20;
 /// and the worst.
 pub fn queues(sample: &Sample, is_all: bool, lines: &mut Lines) {
     lines.line(&match worst(sample) {
-        Some(hurt) if hurt.hurts() => format!("HURTS: {}", visible(&hurt.to_string())),
+        Some(hurt) if hurt.hurts() => format!("HURTS: {}", visible(&hurt.advised())),
         Some(hurt) => format!("no queue hurts; the worst: {}", visible(&hurt.to_string())),
         None => format!("no frame in the last {}", figures::seconds(Some(sample.interval_s))),
     });
