@@ -80,8 +80,8 @@ fn brake_grows_only_if_what_it_allows_is_used() {
 
 #[test]
 fn brake_takes_the_waits_between_clumps_for_no_queue() {
-    // 3 Mbit/s in clumps of 15 kB each 40 ms, each of which a packet may wait for: 12 ms are no queue. On an even
-    // line they are one, until they have stayed although less was sent.
+    // 3 Mbit/s in clumps of 15 kB each 40 ms, each of which a packet may wait for: 12 ms are no queue. On an
+    // even line they are one, until they have stayed although less was sent.
     let run = |is_even: bool| {
         let mut controller = controller(Law::Brake);
         let mut lowest = controller.rate();

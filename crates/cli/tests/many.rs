@@ -508,9 +508,12 @@ fn differences_that_few_seeds_cannot_show_are_told_with_the_seeds_that_would() {
         stdout(&output)
     };
     let near = compare("flow.one.gap.mean=5ms,5.2ms", "1..2");
-    assert!(near.contains("2 seeds cannot show 1 of 1 differences (=); about "), "{near}");
+    assert!(near.contains("2 seeds cannot show 1 of 1 differences (=)\n"), "{near}");
+    assert!(near.contains("; about ") && near.contains(" seeds would decide it."), "{near}");
     let many = compare("flow.one.gap.mean=5000us..5009us step 1us", "1..2");
-    assert!(many.contains("of 9 differences (=); about"), "{many}");
+    assert!(many.contains("cannot show 9 of 9 differences (=)\n"), "{many}");
+    assert!(many.contains(" seeds would decide half of them."), "{many}");
+    assert_eq!(many.matches("; about ").count(), 1, "{many}");
     assert_eq!(many.matches("cannot show").count(), 1, "{many}");
     let together = lockgate(
         folder.path(),

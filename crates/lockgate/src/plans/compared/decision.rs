@@ -241,8 +241,8 @@ impl Compared<'_> {
         self.without_choice(&candidates, &self.aims()).is_some_and(|text| text.contains(WOULD_DECIDE))
     }
 
-    /// Returns how many seeds would decide half of these cells: `; about 40 seeds would decide half of them`; empty
-    /// if it is not known of any.
+    /// Returns how many seeds would decide half of these cells: `; about 40 seeds would decide half of them`;
+    /// empty if it is not known of any.
     fn would(&self, undecided: &[(usize, &Aim)]) -> String {
         let of = |(variant, aim): &(usize, &Aim)| {
             let one = self.with_best[aim.metric].differences[*variant].as_ref()?;
