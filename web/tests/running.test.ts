@@ -180,7 +180,7 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
         .and(page.locator("input"));
       await field.fill("4542B");
       await field.press("Enter");
-      await page.waitForSelector(".events li >> text=set port.a:b.queue.one.quantum = 4542B");
+      await page.waitForSelector(".events li >> text=set port.a:b.queue.one.quantum 1514B → 4542B");
       await meanRate(page, ["one"], 3);
       const [first = 0, second = 1] = await meanRate(page, ["one", "two"], 5);
       expect(first / second).toBeGreaterThan(2.3);
@@ -214,7 +214,7 @@ describe.skipIf(!here).each(modes)("a run under the page: %s", (mode) => {
       await page.keyboard.press("m");
       await page.waitForSelector(".events li >> text=mark");
       await page.getByRole("button", { name: "undo: set port.a:b.root=q" }).click();
-      await page.waitForSelector(".events li >> text=set port.a:b.root = q");
+      await page.waitForSelector(".events li >> text=set port.a:b.root fair → q");
 
       const [download] = await Promise.all([
         page.waitForEvent("download"),

@@ -15,8 +15,9 @@ function eventText(event: EventSample): string {
   const forced = event.forced_out_packets > 0 ? `, ${event.forced_out_packets} forced out` : "";
   if (event.path === "") return event.text;
   const before = (event.before ?? []).find((one) => one.startsWith(`${event.path}=`));
-  const from = before === undefined ? "= " : `${before.slice(event.path.length + 1)} → `;
-  return `set ${event.path} ${from}${event.value}${moved}${forced}`;
+  // Empty: it was the default, which the file does not write.
+  const old = before?.slice(event.path.length + 1) || undefined;
+  return `set ${event.path} ${old === undefined ? "= " : `${old} → `}${event.value}${moved}${forced}`;
 }
 
 export class EventLog {

@@ -133,7 +133,8 @@ impl Drop for Upload {
 fn await_controller(router: &Running, index: usize, is_so: impl Fn(&Value) -> bool) -> Value {
     let until = Instant::now() + PATIENCE;
     loop {
-        let controller = router.status()["sample"]["router"]["autorate"][index].take();
+        // Before the first sample there is none.
+        let controller = router.status()["sample"]["router"]["autorate"][index].clone();
         if !controller.is_null() && is_so(&controller) {
             return controller;
         }
@@ -202,7 +203,7 @@ fn a_controller_follows_a_line_and_a_restart_begins_at_its_safe_rate() {
         assert!(steps.iter().any(|(why, count)| *why == reason && *count > 0.0), "{reason}: {steps:?}");
     }
     router.expect("port wan: 2mbit -> ");
-    router.expect("less is sent than delivered until it has drained");
+    router.expect("less is sent than it delivers until the queue is gone");
     // The safe rate of the slower line is on disk; the kernel forwards without the router.
     let (folder, file) = (router.folder(), router.folder().path().join("state/rates"));
     let stored = || -> Option<u64> {
