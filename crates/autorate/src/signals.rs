@@ -23,7 +23,7 @@ pub const LEAST_SPAN: Duration = Duration::from_millis(40);
 /// Span over which the load is measured.
 const LOAD_SPAN: Duration = Duration::from_millis(200);
 
-/// Span of the rates by which a change of the path is told from a queue.
+/// Span of the rates that distinguish a change of the path from a queue.
 const PATH_SPAN: Duration = Duration::from_millis(100);
 
 /// Part of its rate from which a shaper limits, and below which it sends little.

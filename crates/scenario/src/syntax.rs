@@ -45,7 +45,7 @@ pub(crate) fn problems(errors: &[Error], text: &str) -> Vec<Problem> {
     all
 }
 
-/// Returns the problem of bytes or ends of lines by which a text is none.
+/// Returns the problem of bytes, or of ends of lines, that a text in UTF-8 does not have.
 fn no_text(text: &str) -> Option<Problem> {
     if let Some(at) = text.find('\0') {
         let problem = Problem::new(at..at + 1, "a zero byte is in this file, as in a text in UTF-16");

@@ -484,7 +484,8 @@ fn expectations_that_cannot_be_held() {
     );
 }
 
-/// An address that no mending elsewhere can make right is a problem beside others; one that may be is none.
+/// An address that stays wrong whatever else is mended is a problem beside others; one that may
+/// become right is none.
 #[test]
 fn wrong_addresses_are_problems_beside_others() {
     let wrong = |that: &str| {

@@ -11,7 +11,7 @@ const MOST_PORTS = 4;
 /** Time in seconds from which it is said how long something has hurt. */
 const LASTING_S = 3;
 
-/** Time in seconds after a change within which what begins to hurt is told beside it. */
+/** Time in seconds after a change within which it is named beside what begins to hurt. */
 const SOON_S = 10;
 
 /** Formats a time in minutes: `4:12`. */

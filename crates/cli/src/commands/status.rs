@@ -39,7 +39,10 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
     } else {
         print(&status);
         if let Some(mut sample) = sample {
-            mark(&status, &mut sample);
+            if let Some(ports) = of_policy(&status, Duration::default()) {
+                // With the ceilings of its queues.
+                ports.mark(&mut sample, &Limits::default());
+            }
             lateness(&status, &sample);
             controllers(&sample);
             terminal::show(|lines| queues(&sample, arguments.all, lines));
@@ -49,12 +52,11 @@ pub(crate) fn status(arguments: &arguments::Status) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Adds to a sample what the policy says of its queues: their ceilings.
-fn mark(status: &Status, sample: &mut Sample) {
+/// Returns the ports of the policy that runs, for samples every so often.
+fn of_policy(status: &Status, every: Duration) -> Option<lockgate_session::Status> {
     // The router has read this text; one of another version may have keys that are unknown here.
-    if let Ok(policy) = read_policy(&status.policy, &status.router) {
-        lockgate_session::Status::of_policy(&policy, Duration::default()).mark(sample, &Limits::default());
-    }
+    let policy = read_policy(&status.policy, &status.router).ok()?;
+    Some(lockgate_session::Status::of_policy(&policy, every))
 }
 
 fn print(status: &Status) {

@@ -37,10 +37,10 @@ pub struct Hurt {
     condition: Condition,
 }
 
-/// Share of a port's rate from which what is left of it is told.
+/// Least share of a port's rate left over that a sentence names.
 const LEFT: f64 = 0.05;
 
-/// Share of packets from which a loss is told: below it would be 0.0 %.
+/// Least loss that a sentence names: a smaller one would be 0.0 %.
 const TOLD_LOSS: f64 = 0.0005;
 
 impl Hurt {

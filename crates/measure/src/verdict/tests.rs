@@ -381,7 +381,7 @@ mod of_changes {
         assert!(verdict.findings[0].starts_with("Both hold. "), "{:?}", verdict.findings);
         let row = verdict.phases.expect("phases").rows.remove(0);
         assert_eq!(row.without, ["", "951 ms"]);
-        // The other way round it is for the worse; of scatter that reads the same one number is told.
+        // The other way round it is for the worse; a range whose ends read the same is one number.
         let worse: Vec<[(f64, f64); 2]> = (0..8).map(|_| [(0.951, 2e6), (0.0207, 2.1e6)]).collect();
         let verdict = with(&worse, false).verdict();
         assert!(

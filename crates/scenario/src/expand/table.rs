@@ -88,7 +88,7 @@ impl Remarks {
     }
 }
 
-/// Returns true for the line `sep=,` by which Excel is told the separator.
+/// Returns true for the line `sep=,` that gives the separator to Excel.
 fn is_separator(record: &Record) -> bool {
     let mut values = record.values.iter();
     let first = values.next().map(|value| value.to_ascii_lowercase());

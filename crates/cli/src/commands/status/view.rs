@@ -8,7 +8,6 @@ use std::time::Duration as WallTime;
 use lockgate::units::Duration;
 use lockgate_monitor::{Channels, Command, Hub};
 use lockgate_router::control::protocol::Status;
-use lockgate_scenario::read_policy;
 use lockgate_session::Refused;
 
 use crate::arguments;
@@ -104,9 +103,7 @@ fn follow(
 
 /// Publishes the ports of the policy that runs.
 fn publish_status(channels: &Channels, status: &Status, every: Duration, has_ended: bool) {
-    // The router has read this text; one of another version may have keys that are unknown here.
-    let Ok(policy) = read_policy(&status.policy, &status.router) else { return };
-    let mut shown = lockgate_session::Status::of_policy(&policy, every);
+    let Some(mut shown) = super::of_policy(status, every) else { return };
     shown.ended = has_ended;
     channels.publish_status(shown);
 }
