@@ -93,6 +93,8 @@ pub(crate) struct Laws {
     pub(crate) sends: bool,
     /// The device counts by itself, and perhaps late.
     pub(crate) is_device: bool,
+    /// Its process takes the packets, and counts them then: a thousand may wait for it.
+    pub(crate) is_tunnel: bool,
 }
 
 /// Fault that the counters prove.
@@ -124,11 +126,12 @@ pub(crate) struct Audit {
 
 impl Audit {
     pub(crate) fn new(laws: Laws) -> Self {
+        let waiting = if laws.is_tunnel { BACKLOG } else { 0 };
         Self {
             laws,
             before: None,
             arrivals: Leak::default(),
-            departures: Leak::default(),
+            departures: Leak { level: -waiting, waiting, ..Leak::default() },
             door: Standstill::default(),
             inside: Shortfall::default(),
             exit: Standstill::default(),
@@ -144,7 +147,7 @@ impl Audit {
             let [now, before] = [now, before].map(|reading| reading.near.as_ref().map_or(0, of));
             now.saturating_sub(before)
         };
-        let Laws { takes_arrivals, owns_departures, is_in_driver, sends, is_device } = self.laws;
+        let Laws { takes_arrivals, owns_departures, is_in_driver, sends, is_device, .. } = self.laws;
         let received = since(|it| it.received + it.lost);
         let enters = since(|it| it.counts.redirected + it.counts.own_redirected);
         let arrives = received + near(|it| it.send_dropped);
@@ -219,6 +222,8 @@ struct Leak {
     quiet: u32,
     /// Frames by which the second counter was ahead at the last reading, at most.
     skew: i64,
+    /// Frames of which the first counter may always be late, also at the beginning.
+    waiting: i64,
 }
 
 impl Leak {
@@ -243,7 +248,7 @@ impl Leak {
         // The second counter may be ahead of a late first one, and of one that counts frames once which are
         // divided later. What it is ahead by is no credit for a leak.
         let credit = if !is_exact {
-            (8 * self.flow).max(NOISE)
+            (8 * self.flow).max(NOISE).max(self.waiting)
         } else if self.alone < ALONE {
             self.flow.clamp(NOISE, BACKLOG)
         } else {
@@ -270,7 +275,7 @@ impl Leak {
     /// Ends it. Returns its frames.
     fn end(&mut self) -> u64 {
         let frames = self.frames().unwrap_or(0);
-        *self = Self::default();
+        *self = Self { level: -self.waiting, waiting: self.waiting, ..Self::default() };
         frames
     }
 }

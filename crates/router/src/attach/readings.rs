@@ -93,6 +93,7 @@ impl Attachment {
             is_in_driver: self.is_in_driver(),
             sends: tap.direction != Direction::Incoming,
             is_device: counts_by_itself(&self.links[tap.interface]),
+            is_tunnel: self.links[tap.interface].header == Some(LinkHeader::Absent),
         };
         self.taps.iter().map(|tap| Audit::new(laws(tap))).collect()
     }
