@@ -35,8 +35,13 @@ const REINSERTED: i32 = 0x4c67_0001;
 /// [`Redirection::of_host`] ends it.
 const COPIED: i32 = 0x4c67;
 
-/// Offsets in `struct __sk_buff`: the mark, the protocol, the interface of arrival, the index of traffic
+/// Type of a frame (`PACKET_LOOPBACK`): the host hears what it has sent to a group itself. It has no link header
+/// to be redirected by, and has not arrived.
+const HEARD: i32 = 5;
+
+/// Offsets in `struct __sk_buff`: the type, the mark, the protocol, the interface of arrival, the index of traffic
 /// control, the frame's bytes and their end.
+const TYPE: i16 = 4;
 const MARK: i16 = 8;
 const PROTOCOL: i16 = 16;
 const ARRIVED_AT: i16 = 36;
@@ -112,21 +117,24 @@ impl Redirection {
     }
 
     /// Redirects the frames that arrive at interface `from`, which have this header, while `lease` is held:
-    /// they leave by `to`, except those that [`reinsert`](Self::reinsert) has put back.
+    /// they leave by `to`, except those that [`reinsert`](Self::reinsert) has put back, and those that
+    /// the host has sent itself and hears.
     ///
     /// # Errors
     /// As for [`outgoing`](Self::outgoing).
     pub fn incoming(from: &str, header: LinkHeader, to: &str, lease: &Lease) -> Result<Self, Refusal> {
-        let reinserted = [
-            instruction(0x61, 2, 1, MARK, 0),       // 0: r2 = frame.mark
-            instruction(0x55, 2, 0, 4, REINSERTED), // 1: if r2 != REINSERTED goto 6
-            instruction(0xb7, 2, 0, 0, 0),          // 2: r2 = 0
-            instruction(0x63, 1, 2, MARK, 0),       // 3: frame.mark = r2
-            instruction(0xb7, 0, 0, 0, NEXT),       // 4: r0 = NEXT
-            instruction(0x95, 0, 0, 0, 0),          // 5: return r0
+        let passing = [
+            instruction(0x61, 2, 1, TYPE, 0),       // 0: r2 = frame.pkt_type
+            instruction(0x15, 2, 0, 4, HEARD),      // 1: if r2 == HEARD goto 6
+            instruction(0x61, 2, 1, MARK, 0),       // 2: r2 = frame.mark
+            instruction(0x55, 2, 0, 4, REINSERTED), // 3: if r2 != REINSERTED goto 8
+            instruction(0xb7, 2, 0, 0, 0),          // 4: r2 = 0
+            instruction(0x63, 1, 2, MARK, 0),       // 5: frame.mark = r2
+            instruction(0xb7, 0, 0, 0, NEXT),       // 6: r0 = NEXT
+            instruction(0x95, 0, 0, 0, 0),          // 7: return r0
         ];
         let check = lease.check(NEXT, Context::Packet);
-        let program = [&reinserted[..], &check, &taken(header, index_of(to)?)].concat();
+        let program = [&passing[..], &check, &taken(header, index_of(to)?)].concat();
         Self::attach(from, AttachType::TcxIngress, &program)
     }
 
