@@ -111,13 +111,15 @@ impl Attachment {
         let [from, to] = [&self.tallies[2 * tap], &self.tallies[2 * tap + 1]];
         let is_by_pair = self.taps[tap].direction == Direction::Incoming && !self.is_in_driver();
         let own = || {
+            // First what counts last: no frame has then arrived that has not entered.
+            let (received, lost) = (from.received(), from.lost());
             let counts = self.leases[tap].counts();
             // Frames of the host that pass at this interface are counted by the lease of the other one.
             let own_sent = if self.mode == Mode::Bridge { self.leases[1 - tap].counts().own_sent } else { 0 };
             Reading {
                 counts: Counts { own_sent, passed: self.passed(), ..counts },
-                received: from.received(),
-                lost: from.lost(),
+                received,
+                lost,
                 sent: if is_by_pair { from.sent() } else { to.sent() },
                 ..Reading::default()
             }
