@@ -74,11 +74,12 @@ pub(super) fn acts() -> Vec<Act> {
 fn links() -> Vec<Act> {
     let act = |name, begin, end, said| Act { name, begin, end, said };
     vec![
+        // Others are between those of which the same is said: the watchdog notices each end meanwhile.
         act("third port joins", &["ip link set eth3 master br0"], &["ip link set eth3 nomaster"], "`eth3` is a port of the bridge too"),
-        act("third port joins, isolated", &["ip link set eth3 master br0", "bridge link set dev eth3 isolated on"], &["ip link set eth3 nomaster"], "`eth3` is a port of the bridge too"),
-        act("third port, and one of the two is isolated as well", &["ip link set eth3 master br0", "bridge link set dev eth3 isolated on", "bridge link set dev eth1 isolated on"], &["bridge link set dev eth1 isolated off", "ip link set eth3 nomaster"], "`eth3` is a port of the bridge too"),
         act("port down", &["ip link set eth1 down"], &["ip link set eth1 up"], "interface `eth1` is down"),
+        act("third port joins, isolated", &["ip link set eth3 master br0", "bridge link set dev eth3 isolated on"], &["ip link set eth3 nomaster"], "`eth3` is a port of the bridge too"),
         act("cable unplugged", &["b: ip link set b0 down"], &["b: ip link set b0 up"], "interface `eth2` has no carrier"),
+        act("third port, and one of the two is isolated as well", &["ip link set eth3 master br0", "bridge link set dev eth3 isolated on", "bridge link set dev eth1 isolated on"], &["bridge link set dev eth1 isolated off", "ip link set eth3 nomaster"], "`eth3` is a port of the bridge too"),
         act("MTU of a port lowered", &["ip link set eth2 mtu 1100"], &["ip link set eth2 mtu 1500"], "has an MTU of 1100 bytes"),
         act("MTU of a port raised", &["ip link set eth2 mtu 2000"], &["ip link set eth2 mtu 1500"], "start the router again to carry longer frames"),
         act("MTU of the bridge lowered", &["ip link set br0 mtu 1100"], &["ip link set br0 mtu 1500"], ""),
