@@ -339,6 +339,18 @@ impl Scene {
         }
     }
 
+    /// Expects what the fault does, and ends it. Returns the end of the time in which its silence is sought:
+    /// the streams wait behind a burst, and where there is none the fault goes on until it is ended.
+    fn end(&self, fault: &Fault, going_on: Option<Box<dyn Any>>, what: &str) -> Instant {
+        let seen = Instant::now();
+        self.expect_fate(fault.fate, fault.begin, what);
+        drop(going_on);
+        if let Err(why) = self.act(fault.end) {
+            panic!("{what}: it does not end: {why}");
+        }
+        if matches!(fault.fate, Fate::Waits | Fate::Lost) { Instant::now() } else { seen }
+    }
+
     /// Ends the streams. Returns what they lost, which a silence explains, unless the line was cut.
     fn damage(&self, streams: Vec<Stream>, fate: Fate, [begun, until]: [Instant; 2], what: &str) -> Damage {
         let outcomes: Vec<Ended> = streams.into_iter().map(Stream::end).collect();
@@ -477,7 +489,7 @@ impl Fault {
 
 /// Runs a fault in a mode. Returns a line of the table.
 fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
-    let Fault { name, keys, begin, end, fate, .. } = fault;
+    let Fault { name, keys, begin, fate, .. } = fault;
     let what = format!("{name}, {mode}");
     let skipped = |why: &str| {
         super::common::skip(&format!("{what}: {why}"));
@@ -521,16 +533,7 @@ fn suffer(fault: &Fault, mode: &'static str) -> Option<String> {
         scene.expect_passage(&streams, &what);
     }
     std::thread::sleep(GOES_ON);
-    // The streams wait behind a burst; where there is none, the fault goes on until it is ended.
-    let mut watched_until = Instant::now();
-    scene.expect_fate(*fate, *begin, &what);
-    drop(going_on);
-    if let Err(why) = scene.act(*end) {
-        panic!("{what}: it does not end: {why}");
-    }
-    if matches!(fate, Fate::Waits | Fate::Lost) {
-        watched_until = Instant::now();
-    }
+    let watched_until = scene.end(fault, going_on, &what);
     if !matches!(fate, Fate::Ended | Fate::Cut) {
         scene.expect_no_bypass(&what);
         scene.expect_passage(&streams, &format!("{what}: afterwards"));
@@ -599,6 +602,28 @@ fn send_dropped(name: &str) -> u64 {
     netlink.observe(index).expect("observed").expect("there").1.send_dropped
 }
 
+/// Stops the router, floods it with `count` datagrams, and lets it go on, until it says that frames are lost:
+/// the rings overflow, and after a second the kernel has the rest, so that a sender that a busy machine slows
+/// does it again. Returns the number of floods, and the time in which the last was told.
+fn flood(router: &Running, sender: &UdpSocket, count: u64) -> (u64, Duration) {
+    let says_it = || router.log().contains("lost outside the queues");
+    for floods in 1..=5 {
+        router.signal("-STOP");
+        for _ in 0..count {
+            sender.send(&[1; 100]).expect("sent");
+        }
+        router.signal("-CONT");
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(2) {
+            if says_it() {
+                return (floods, begun.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    panic!("nothing is lost, or it is not said: {}", router.log());
+}
+
 #[test]
 fn frames_lost_in_a_flood_are_counted_to_the_frame() {
     const COUNT: u64 = 60_000;
@@ -620,30 +645,14 @@ fn frames_lost_in_a_flood_are_counted_to_the_frame() {
         arrived
     });
     // The neighbours are known from then on.
-    sender.send_to(&[0; 100], to).expect("sent");
+    sender.connect(to).expect("an address");
+    sender.send(&[0; 100]).expect("sent");
     std::thread::sleep(Duration::from_millis(300));
     let dropped_by = |namespace: &lockgate_dataplane::namespace::Namespace, name: &str| {
         namespace.inside(|| send_dropped(name)).expect("entered")
     };
     let before = dropped_by(&network.hosts[0], "a0");
-    // The rings overflow; after a second the kernel has the rest, so that a sender that a busy machine slows
-    // does it again.
-    let says_it = || router.log().contains("lost outside the queues");
-    let (mut floods, mut begun) = (0, Instant::now());
-    while floods < 5 && !says_it() {
-        router.signal("-STOP");
-        for _ in 0..COUNT {
-            sender.send_to(&[1; 100], to).expect("sent");
-        }
-        router.signal("-CONT");
-        (floods, begun) = (floods + 1, Instant::now());
-        while begun.elapsed() < Duration::from_secs(2) && !says_it() {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-    router.expect("lost outside the queues");
-    let told = begun.elapsed();
-    assert!(told < LIMIT, "said after {told:?}: {}", router.log());
+    let (floods, told) = flood(&router, &sender, COUNT);
     let arrived = reading.join().expect("no panic");
     let before_the_router = dropped_by(&network.hosts[0], "a0") - before;
     let status = router.status();
