@@ -13,8 +13,12 @@ const LINE: usize = 4;
 /// What a test changes of the uplink.
 struct Uplink<'a> {
     duration: &'a str,
+    /// Interval of the recorded series.
+    interval: &'a str,
     /// Table of the line.
     table: &'a str,
+    /// Jitter of the line.
+    jitter: &'a str,
     rtt_ms: u64,
     flows: &'a str,
     /// Law and signals of the controller.
@@ -31,6 +35,8 @@ impl Default for Uplink<'_> {
     fn default() -> Self {
         Self {
             duration: "30s",
+            interval: "50ms",
+            jitter: "",
             table: "time_s rate_mbps\n0 20\n",
             rtt_ms: 40,
             flows: EIGHT,
@@ -48,7 +54,7 @@ impl Uplink<'_> {
 title = "uplink"
 duration = "{duration}"
 [record]
-interval = "50ms"
+interval = "{interval}"
 [node]
 home = {{}}
 gateway = {{}}
@@ -65,6 +71,7 @@ rate = "1gbit"
 between = ["modem", "isp"]
 rate = "100mbit"
 trace = {{ up = "line.txt" }}
+{jitter}
 [link.core]
 between = ["isp", "server"]
 rate = "1gbit"
@@ -83,6 +90,8 @@ probes = {{ to = [{probed}], every = "300ms" }}
 {flows}
 "#,
             duration = self.duration,
+            interval = self.interval,
+            jitter = self.jitter,
             law = self.law,
             half = self.rtt_ms * 500,
             probed = self.probed,
@@ -168,12 +177,18 @@ fn a_constant_line_loses_at_most_three_percent() {
     }
 }
 
-/// Ten minutes, or with `LOCKGATE_LAWS` a day, in which nothing is sent but probes.
+/// Ten minutes, or with `LOCKGATE_LAWS` a day, in which nothing is sent but probes and a datagram each 20 s.
 #[test]
 fn idle_hours_move_nothing() {
     let duration = if std::env::var_os("LOCKGATE_LAWS").is_some() { "86400s" } else { "600s" };
-    let flow = "[flow.bulk]\nfrom = \"home\"\nto = \"server\"\ntransport = \"tcp\"\nbytes = \"30MB\"\n";
-    let recording = Uplink { duration, flows: flow, ..Uplink::default() }.run();
+    let ends = "from = \"home\"\nto = \"server\"";
+    let flows = format!(
+        "[flow.bulk]\n{ends}\ntransport = \"tcp\"\nbytes = \"30MB\"\n\
+         [flow.beat]\n{ends}\ntransport = \"udp\"\nsize = \"200B\"\nrate = \"80bit\"\n"
+    );
+    let jitter = "jitter = { distribution = \"exponential\", mean = \"3ms\" }";
+    let uplink = Uplink { duration, interval: "500ms", jitter, flows: &flows, ..Uplink::default() };
+    let recording = uplink.run();
     let rates = recording.ports[SHAPED].rate_series().expect("a rate that has moved");
     let ends = recording.ports[SHAPED].ends();
     let idle = ends.iter().position(|end| *end > Instant::ZERO + Duration::from_secs(60)).expect("a minute");
