@@ -1,7 +1,8 @@
-"""Draws the picture of README.md from a run: `make picture`, or `python3 docs/images/picture.py LOCKGATE`.
+"""Draws the picture of README.md from a run: `make picture`, or `python3 docs/images/picture.py LOCKGATE [FILE]`.
 
 Every number and curve is read from the report of scenarios/bufferbloat.toml; the same run gives the same bytes. The
-picture is SVG with CSS animations: five seconds show ten of the run. A reader who wants less motion sees the end.
+picture is SVG with CSS animations: five seconds show ten of the run. A reader who wants less motion sees the end. It is
+720 units wide, so that a phone shows its letters at half their size: no text is smaller than 20.
 """
 
 import base64
@@ -22,12 +23,14 @@ BEGIN, END = 25.0, 35.0
 SECONDS, HOLD = 5.0, 3.0
 """Length of the motion and of the pause after it."""
 FRAMES = 25
-WIDTH, HEIGHT = 1200, 480
+WIDTH, HEIGHT = 720, 500
 BLUE, RED, GREY, INK = "#0f7dc2", "#d5451b", "#5a626c", "#16191d"
-LEFT, RIGHT = 70, 1150
-TOP, BOTTOM = 318, 438
+LEFT, RIGHT = 84, 696
+MARGIN = 24
+"""Left edge of the text."""
+TOP, BOTTOM = 338, 448
 """Edges of the plot of the delay."""
-PACKET = 1.1
+PACKET = 0.6
 """Width of a waiting packet in pixels."""
 
 
@@ -60,7 +63,7 @@ def picture(data: dict) -> str:
     change = next(event for event in run["events"] if event["path"].endswith(".root"))
     before, after = (next(iter(queues)), change["value"])
     finding = next(line for line in data["verdict"] if line.startswith("At "))
-    less = re.search(r"([\d.]+) times less\b.*; (\d+) waiting packets moved, (\w+) lost", finding)
+    less = re.search(r"([\d.]+) times less\b.*; (\d+) waiting packets moved, (\w+)(?: of them)? lost", finding)
     assert less, finding
 
     points = [
@@ -85,7 +88,7 @@ def picture(data: dict) -> str:
     styles.append(keyframes("lane", [(at, f"width:{count / 4 * PACKET:.0f}px") for at, count in lanes]))
     styles.append(keyframes("old", [(0, "opacity:1"), (switch, "opacity:1"), (switch + 0.01, "opacity:0")]))
     styles.append(keyframes("new", [(0, "opacity:0"), (switch, "opacity:0"), (switch + 0.01, "opacity:1")]))
-    typed = 11.2 * len(f"set port.{PORT}.root={after}")
+    typed = 12.2 * len(f"set port.{PORT}.root={after}")
     styles.append(
         keyframes("typed", [(0, "width:0"), (switch - 0.16, "width:0"), (switch - 0.01, f"width:{typed:.0f}px")])
     )
@@ -103,48 +106,53 @@ def picture(data: dict) -> str:
         styles.append(keyframes(f"n{frame}", states))
         colour = RED if delay > 0.1 else "#006d4f"
         labels.append(
-            f'<text class="step" style="animation-name:n{frame}{"" if last else ";opacity:0"}" x="{RIGHT}" y="62" '
+            f'<text class="step" style="animation-name:n{frame}{"" if last else ";opacity:0"}" x="{RIGHT}" y="92" '
             f'text-anchor="end" font-size="38" font-weight="700" fill="{colour}">{shown(delay)}</text>'
         )
 
     curve = "".join(f"{'L' if i else 'M'}{x(at):.1f} {y(delay):.1f}" for i, (at, delay) in enumerate(points))
     rule = x(change["at_s"])
     ticks = "".join(
-        f'<text x="{LEFT - 10}" y="{y(value) + 5:.0f}" text-anchor="end" font-size="15" fill="{GREY}">{text}</text>'
+        f'<text x="{LEFT - 10}" y="{y(value) + 7:.0f}" text-anchor="end" font-size="20" fill="{GREY}">{text}</text>'
         f'<path d="M{LEFT} {y(value):.1f}H{RIGHT}" stroke="#e3e6ea"/>'
         for value, text in ((0, "0"), (0.5, "0.5 s"), (1, "1 s"))
         if value <= most
     )
-    lane = lambda top, fill, delay: (
+    lane = lambda top: (
         f'<rect class="run" style="animation-name:lane" x="{LEFT}" y="{top}" height="18" '
-        f'width="{lanes[-1][1] / 4 * PACKET:.0f}" fill="{fill}"/>'
+        f'width="{lanes[-1][1] / 4 * PACKET:.0f}" fill="url(#packets)"/>'
     )
+    state = lambda name, shows, text: (
+        f'<text class="run" style="animation-name:{name}{shows}" x="{MARGIN}" y="88" font-size="22" fill="{GREY}">'
+        f"{text}</text>"
+    )
+    told = (f"{less[1]} times less", f"{less[2]} packets moved,", f"{less[3]} lost")
     parts += [
-        f'<text x="{LEFT - 40}" y="56" font-size="28" font-weight="700" fill="{INK}">A call beside four downloads</text>',
-        f'<text x="{RIGHT - 190}" y="60" text-anchor="end" font-size="22" fill="{GREY}">its delay</text>',
+        f'<text x="{MARGIN}" y="46" font-size="30" font-weight="700" fill="{INK}">A call beside four downloads</text>',
         *labels,
-        f'<text x="{LEFT - 40}" y="100" font-size="17" fill="{GREY}">'
-        '<tspan class="run" style="animation-name:old;opacity:0">one buffer: the call waits among the downloads</tspan></text>',
-        f'<text x="{LEFT - 40}" y="100" font-size="17" fill="{GREY}">'
-        '<tspan class="run" style="animation-name:new">a fair queue: the call has a lane of its own</tspan></text>',
+        state("old", ";opacity:0", "one buffer for all: the call takes"),
+        state("new", "", "fair queue, a lane of its own: the call takes"),
         f'<path d="M{LEFT - 24} 165l-12 -9v18z" fill="{GREY}"/>',
         f'<rect class="run" style="animation-name:line" x="{LEFT}" y="130" height="70" width="0" fill="url(#mixed)"/>',
         f'<g class="run" style="animation-name:new"><rect x="{LEFT}" y="112" height="18" width="3" fill="{RED}"/>',
-        *(lane(136 + 24 * row, "url(#packets)", row) for row in range(4)),
+        *(lane(136 + 24 * row) for row in range(4)),
         "</g>",
-        f'<g clip-path="url(#typing)"><text x="{LEFT - 40}" y="262" font-size="18.5" '
+        f'<g clip-path="url(#typing)"><text x="{MARGIN}" y="272" font-size="20" '
         f"font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,monospace\" fill=\"{INK}\">"
         f"set port.{escape(PORT)}.root={escape(after)}</text></g>",
         ticks,
-        f'<path d="M{rule:.1f} {TOP - 16}V{BOTTOM}" stroke="{GREY}" stroke-dasharray="4 4"/>',
-        f'<text x="{LEFT}" y="{TOP - 14}" font-size="15" fill="{GREY}">delay of the call (median of each tenth of a second)</text>',
+        f'<path d="M{rule:.1f} {TOP - 4}V{BOTTOM}" stroke="{GREY}" stroke-dasharray="4 4"/>',
+        f'<text x="{MARGIN}" y="{TOP - 16}" font-size="20" fill="{GREY}">'
+        "delay of the call: median of each tenth of a second</text>",
         f'<g clip-path="url(#seen)"><path d="{curve}" fill="none" stroke="{RED}" stroke-width="3.5" '
         'stroke-linejoin="round"/></g>',
-        f'<text x="{LEFT}" y="464" font-size="15" fill="{GREY}">{BEGIN:.0f} s</text>',
-        f'<text x="{RIGHT}" y="464" text-anchor="end" font-size="15" fill="{GREY}">{END:.0f} s</text>',
-        f'<text class="run" style="animation-name:told" x="{RIGHT}" y="{TOP + 72}" text-anchor="end" font-size="22" '
-        f'font-weight="700" fill="{INK}">{less[2]} packets moved, {"0" if less[3] == "none" else less[3]} lost. '
-        f"{less[1]} times less.</text>",
+        f'<text x="{LEFT}" y="{BOTTOM + 32}" font-size="20" fill="{GREY}">{BEGIN:.0f} s</text>',
+        f'<text x="{RIGHT}" y="{BOTTOM + 32}" text-anchor="end" font-size="20" fill="{GREY}">{END:.0f} s</text>',
+        *(
+            f'<text class="run" style="animation-name:told" x="{RIGHT}" y="{TOP + 32 + 28 * row}" text-anchor="end" '
+            f'font-size="22" font-weight="700" fill="{INK}">{line}</text>'
+            for row, line in enumerate(told)
+        ),
     ]
     total = SECONDS + HOLD
     style = (
@@ -165,7 +173,7 @@ def picture(data: dict) -> str:
         f'<pattern id="mixed" width="33" height="70" patternUnits="userSpaceOnUse"><rect width="33" height="70" fill="#fff"/>'
         f'<rect width="9.5" height="70" fill="{BLUE}"/><rect x="11" width="9.5" height="70" fill="{BLUE}"/>'
         f'<rect x="22" width="5.5" height="70" fill="{BLUE}"/><rect x="28.5" width="3" height="70" fill="{RED}"/></pattern>'
-        f'<clipPath id="typing"><rect class="run" style="animation-name:typed" x="{LEFT - 40}" y="240" height="32" width="{typed:.0f}"/></clipPath>'
+        f'<clipPath id="typing"><rect class="run" style="animation-name:typed" x="{MARGIN}" y="250" height="32" width="{typed:.0f}"/></clipPath>'
         f'<clipPath id="seen"><rect class="run" style="animation-name:drawn" x="{LEFT}" y="{TOP - 20}" height="{BOTTOM - TOP + 30}" width="{RIGHT - LEFT}"/></clipPath>'
         f'</defs><rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
@@ -173,5 +181,6 @@ def picture(data: dict) -> str:
 
 if __name__ == "__main__":
     drawn = picture(report(sys.argv[1] if len(sys.argv) > 1 else "lockgate"))
-    OUT.write_text(drawn)
-    print(f"{OUT.relative_to(ROOT)}: {len(drawn)} bytes")
+    out = Path(sys.argv[2]) if len(sys.argv) > 2 else OUT
+    out.write_text(drawn)
+    print(f"{out.resolve()}: {len(drawn)} bytes")

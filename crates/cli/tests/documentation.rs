@@ -158,6 +158,49 @@ fn every_file_states_the_version_of_the_workspace() {
     }
 }
 
+/// Both pictures of the README are of this run; that of the report carries the sentences that it shows.
+#[test]
+fn the_pictures_of_the_readme_are_of_today() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let drawn = directory.path().join("queue.svg");
+    let mut python = Command::new("python3");
+    python.arg("docs/images/picture.py").arg(env!("CARGO_BIN_EXE_lockgate")).arg(&drawn);
+    let ran = match python.current_dir(repository()).output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return lockgate_testing::skipped("python3 is not installed");
+        }
+        ran => ran.expect("python3 runs"),
+    };
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let images = repository().join("docs/images");
+    let kept = fs::read_to_string(images.join("queue.svg")).expect("kept");
+    assert!(
+        fs::read_to_string(drawn).expect("drawn") == kept,
+        "docs/images/queue.svg is out of date: run `make picture`"
+    );
+
+    let out = directory.path().join("run");
+    let scenario = repository().join("scenarios/bufferbloat.toml");
+    let [scenario, folder] = [&scenario, &out].map(|path| path.to_str().expect("UTF-8"));
+    assert!(lockgate(&["run", scenario, "--out", folder, "--quiet"]).status.success());
+    let summary = fs::read_to_string(out.join("summary.json")).expect("written");
+    let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+    let verdict = &summary["verdict"];
+    let told = |text: &serde_json::Value| text.as_str().expect("a sentence").to_owned();
+    let findings = verdict["findings"].as_array().expect("sentences").iter().map(told);
+    let today: Vec<String> = std::iter::once(told(&verdict["headline"])).chain(findings).collect();
+    assert_eq!(described(&images.join("report.png")), today, "docs/images/report.png: run `make picture`");
+}
+
+/// Returns the lines of a PNG's description. A chunk is its length, its type, a keyword that ends with a zero.
+fn described(picture: &Path) -> Vec<String> {
+    let bytes = fs::read(picture).expect("a picture");
+    let at = bytes.windows(16).position(|chunk| chunk == b"tEXtDescription\0").expect("a description");
+    let length = u32::from_be_bytes(bytes[at - 4..at].try_into().expect("four bytes")) as usize;
+    let text = String::from_utf8(bytes[at + 16..at + 4 + length].to_vec()).expect("UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
 /// Each `console` block, its commands of the shell left out: `cat` shows a file that is made here.
 #[test]
 fn the_commands_of_coming_from_are_run() {
