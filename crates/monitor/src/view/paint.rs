@@ -30,8 +30,11 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let (_, most_flows, most_events, selected) = by_height;
     // Until something happens, its lines belong to the curves.
     let events = u16::try_from(screen.events.len()).unwrap_or(u16::MAX).clamp(1, most_events);
-    let flows = (flows::shown(screen).count() as u16).min(most_flows) + 1;
-    let lines = u16::try_from(screen.lines().len() + 1).unwrap_or(u16::MAX);
+    // The kernel knows queues and no flows.
+    let title = u16::from(screen.status.mode != "kernel");
+    let flows = (flows::shown(screen).count() as u16).min(most_flows) + title;
+    let left_out = usize::from(screen.left_out() > 0);
+    let lines = u16::try_from(screen.lines().len() + 1 + left_out).unwrap_or(u16::MAX);
     let judged = u16::from(screen.status.expectations > 0);
     let rest = area.height.saturating_sub(1 + judged + flows + selected + events + 2);
     let [head, expected, queues, chosen, flow_list, event_list, message, keys] = Layout::vertical([
@@ -146,6 +149,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         (true, ..) => "ended",
         (_, true, _) => "frozen",
         (_, _, true) => "held",
+        _ if status.mode == "kernel" => "top",
         _ => "running",
     };
     let pace = match status.pace {
@@ -177,7 +181,7 @@ fn heading(screen: &Screen, width: usize) -> Line<'_> {
         status.title
     );
     let room = width.saturating_sub(name.len() + state.len() + 1);
-    let colour = if state == "running" || state == "ended" { Color::Green } else { Color::Yellow };
+    let colour = if ["running", "top", "ended"].contains(&state) { Color::Green } else { Color::Yellow };
     Line::from(vec![
         Span::styled(name, bold()),
         Span::styled(format!("{state} "), style(screen, colour).add_modifier(Modifier::BOLD)),

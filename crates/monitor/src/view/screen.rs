@@ -17,6 +17,9 @@ const DECAY: f64 = 0.98;
 /// lines do not swap at every sample.
 const CLEARLY: f64 = 1.25;
 
+/// Delay in seconds from which packets wait at a port.
+const WAITING_S: f64 = 1e-3;
+
 /// Number of events kept for the screen.
 const EVENTS: usize = 64;
 
@@ -38,6 +41,8 @@ pub(crate) struct Screen {
     pub(crate) span_s: Option<f64>,
     /// Ports by index, the one with the longest delays first, and how long these are, fading.
     order: Vec<(usize, f64)>,
+    /// Ports by index where packets have waited or were lost.
+    busy: BTreeSet<usize>,
     /// Port and queue that are selected; `None`: the worst.
     selected: Option<(usize, u32)>,
     /// Index of the selected knob.
@@ -98,6 +103,7 @@ impl Screen {
             changes: Changes::default(),
             span_s: None,
             order: Vec::new(),
+            busy: BTreeSet::new(),
             selected: None,
             knob: 0,
             help: false,
@@ -136,6 +142,10 @@ impl Screen {
         }
         for port in &sample.ports {
             let now = port.queues.iter().filter_map(delay).fold(0.0, f64::max);
+            let is_hurt = |queue: &QueueSample| queue.pain.is_some() || queue.total.dropped_packets > 0;
+            if now >= WAITING_S || port.queues.iter().any(is_hurt) {
+                self.busy.insert(port.index);
+            }
             match self.order.iter_mut().find(|(index, _)| *index == port.index) {
                 Some((_, delay)) => *delay = delay.max(now),
                 None => self.order.push((port.index, now)),
@@ -160,17 +170,32 @@ impl Screen {
         lines.iter().position(is_selected).or(lines.iter().position(is_beside)).unwrap_or(0)
     }
 
-    /// Returns the queues in the order of the lines, those of the worst port first. Without a filter, ports
-    /// with a single queue that never received a packet are left out, so that busy ones fit the first screen.
-    /// With a filter, only its matches and the queues above them are returned.
+    /// Returns true if a port is left out: of a network and without a filter, one with a single queue that
+    /// never received a packet, or where none has waited, so that busy ones fit the first screen.
+    fn is_left_out(&self, port: &PortSample) -> bool {
+        let is_of_a_host = self.status.mode == "route" || self.status.mode == "kernel";
+        let is_selected = self.selected.is_some_and(|(selected, _)| selected == port.index);
+        let [queue] = port.queues.as_slice() else { return false };
+        let is_idle = queue.total.offered_packets == 0
+            || !is_of_a_host && !self.busy.is_empty() && !self.busy.contains(&port.index);
+        is_idle && !is_selected && self.filter.is_empty()
+    }
+
+    /// Returns the number of ports that are left out.
+    pub(crate) fn left_out(&self) -> usize {
+        let ports = self.sample.iter().flat_map(|sample| &sample.ports);
+        ports.filter(|port| self.is_left_out(port)).count()
+    }
+
+    /// Returns the queues in the order of the lines, those of the worst port first, without the ports that are
+    /// left out. With a filter, only its matches and the queues above them are returned.
     pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
         let filter = self.filter.to_lowercase();
         let ports = self.sample.iter().flat_map(|sample| &sample.ports);
         let by_index: BTreeMap<usize, &PortSample> = ports.map(|port| (port.index, port)).collect();
         for port in self.order.iter().filter_map(|(index, _)| by_index.get(index).copied()) {
-            let idle = port.queues.iter().all(|queue| queue.total.offered_packets == 0);
-            if idle && port.queues.len() == 1 {
+            if self.is_left_out(port) {
                 continue;
             }
             let is_wanted = filter.is_empty() || port.name.to_lowercase().contains(&filter);

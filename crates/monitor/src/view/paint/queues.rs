@@ -1,12 +1,13 @@
 //! List of the queues, those of the worst port first.
 
+use lockgate_measure::figures;
 use lockgate_measure::monitor::QueueSample;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::table::{Column, Table};
-use super::{bold, seconds, short_rate, style};
+use super::{bold, fit, seconds, short_rate, style};
 use crate::view::screen::{QueueLine, Screen};
 
 /// Title of the bars: they have a mark at the largest backlog.
@@ -58,7 +59,8 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
     let extra = table.spare.min(BAR_WIDTH[1] - BAR_WIDTH[0]);
     let mut lines = vec![Line::styled(format!("  {}", table.header("queue", extra, BAR)), bold())];
     let most = all.iter().map(|line| line.queue.peak_packets).max().unwrap_or(1);
-    let room = usize::from(area.height).saturating_sub(1).max(1);
+    let left_out = screen.left_out();
+    let room = usize::from(area.height).saturating_sub(1 + usize::from(left_out > 0)).max(1);
     let selected = screen.line();
     let first = (selected + 1).saturating_sub(room).min(all.len().saturating_sub(room));
     for (index, QueueLine { port, queue, .. }) in all.iter().enumerate().skip(first).take(room) {
@@ -76,6 +78,11 @@ pub(super) fn lines(screen: &Screen, area: Rect) -> Vec<Line<'static>> {
             look = look.add_modifier(Modifier::BOLD);
         }
         lines.push(Line::styled(format!("{sign}{text}"), look));
+    }
+    if left_out > 0 {
+        let text =
+            format!("  and {} where nothing waits: / finds them", figures::count(left_out as u64, "port"));
+        lines.push(Line::styled(fit(&text, width), Style::new().add_modifier(Modifier::DIM)));
     }
     lines
 }

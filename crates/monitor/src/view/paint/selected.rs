@@ -36,10 +36,11 @@ pub(super) fn draw(screen: &Screen, frame: &mut Frame<'_>, area: Rect) {
     let gauge = |value: f64| if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.3}") };
     let gauges: Vec<String> =
         queue.gauges.iter().map(|(name, value)| format!("{name} {}", gauge(*value))).collect();
+    // The handle of a kernel's queue ends with a colon already.
     let text = format!(
         "{} {}: mean {:.1}p max {}p {}",
         port.name,
-        queue.name,
+        queue.name.trim_end_matches(':'),
         queue.mean_packets,
         queue.peak_packets,
         gauges.join(" ")

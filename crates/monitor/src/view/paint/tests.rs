@@ -133,7 +133,7 @@ fn the_worst_port_is_first_and_selected_until_a_key_is_pressed() {
         let ports = vec![port("a", 0, 9, delays[0]), port("b", 1, 3, delays[1])];
         Arc::new(Sample { ports, ..Sample::default() })
     };
-    screen.take(sample([1e-3, 1e-6]));
+    screen.take(sample([1e-3, 1e-3]));
     assert_eq!((names(&screen), screen.line()), (vec!["a".to_owned(), "b".to_owned()], 0));
     screen.take(sample([1e-3, 1.2e-3]));
     assert_eq!(names(&screen), ["a", "b"], "not clearly worse");
@@ -158,6 +158,34 @@ fn the_worst_port_is_first_and_selected_until_a_key_is_pressed() {
         screen.history[&(1, 0)].recent.iter().map(|point| point.packets[0] as u64).collect();
     assert_eq!(packets, [3; 5]);
     assert_eq!(screen.history[&(1, 0)].recent[2].delay, Some([5e-3; 2]));
+}
+
+/// Ports of a network where no packet has waited are told in a line, until a filter finds them.
+#[test]
+fn ports_where_nothing_waits_are_counted_and_found() {
+    let mut screen = Screen::new(Arc::default(), false);
+    let sample = |delays: [f64; 3]| {
+        let one = |(index, delay): (usize, f64)| port(["a", "b", "c"][index], index, 9, delay);
+        Arc::new(Sample { ports: delays.into_iter().enumerate().map(one).collect(), ..Sample::default() })
+    };
+    screen.take(sample([0.0; 3]));
+    assert_eq!(names(&screen), ["a", "b", "c"], "nothing has waited anywhere");
+    screen.take(sample([0.0, 5e-3, 1e-6]));
+    assert_eq!(names(&screen), ["b"]);
+    let told = |screen: &Screen| drawn(screen).0.contains("and 2 ports where nothing waits: / finds them");
+    assert!(told(&screen), "{}", drawn(&screen).0);
+    screen.take(sample([0.0; 3]));
+    assert_eq!(names(&screen), ["b"], "a port stays once packets have waited there");
+    for letter in "/c".chars() {
+        press(&mut screen, KeyCode::Char(letter));
+    }
+    assert!(names(&screen) == ["c"] && !told(&screen));
+    for code in [KeyCode::Enter, KeyCode::Down, KeyCode::Esc] {
+        press(&mut screen, code);
+    }
+    assert!(names(&screen).contains(&"b".to_owned()) && names(&screen).len() < 3);
+    Arc::make_mut(&mut screen.status).mode = "route";
+    assert_eq!(names(&screen).len(), 3, "a router shows all queues of its policy");
 }
 
 /// A key turns a knob of the queue that was shown when it was pressed, also if another one becomes the worst.
