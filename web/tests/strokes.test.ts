@@ -4,7 +4,8 @@ import type { Figure } from "../src/figure";
 import { cdfFigure } from "../src/figures/distribution";
 import { extraFigure } from "../src/figures/extra";
 import { timeFigure } from "../src/figures/time";
-import type { Origin } from "../src/generated/lockgate";
+import { quantity } from "../src/format";
+import type { FigureSeries, Origin } from "../src/generated/lockgate";
 import { sample } from "../src/key";
 import { COLOURS, LIGHT } from "../src/palette";
 import { EMPTY } from "../src/report";
@@ -129,5 +130,43 @@ describe("without colour", () => {
     if (modes.length === 1) isDistinct(looks, 4);
     else isDistinct(looks.slice(0, 4), 4);
     isDistinct(entriesOf(drawn, "").slice(0, 4), 4);
+  });
+
+  it("bounds among points are named with their values, and leave the points as they are", () => {
+    const points = ["keeps", "breaks"].map((name) => ({
+      name,
+      mode: "sim" as const,
+      x: [1e6, 9e6],
+      y: [0.01, 0.02],
+    }));
+    const bounds = [
+      { name: "at most", mode: "theory" as const, x: [1e6, 9e6], y: [0.05, 0.05] },
+      { name: "at least", mode: "theory" as const, x: [8e6, 8e6], y: [0.01, 0.02] },
+    ];
+    const of = (series: FigureSeries[]): Figure =>
+      extraFigure(
+        {
+          id: "f",
+          title: "f",
+          caption: "",
+          kind: "scatter",
+          x: { label: "goodput", unit: "bit/s", log: false },
+          y: { label: "delay", unit: "s", log: false },
+          series,
+        },
+        {},
+      );
+    const drawn = of([...points, ...bounds]);
+    expect(looksOf(drawn, /^(keeps|breaks)/)).toEqual(looksOf(of(points), /^(keeps|breaks)/));
+    const entries = drawn.key(LIGHT)[0]?.entries.map(({ label }) => label);
+    const [most, least] = [quantity(0.05, "s"), quantity(8e6, "bit/s")];
+    expect(entries).toEqual(["keeps", "breaks", `at most ${most}`, `at least ${least}`]);
+    const { series } = (drawn.draw(LIGHT, 800) as { option: object }).option as {
+      series: { markArea?: { data: object[][] } }[];
+    };
+    expect(series.flatMap(({ markArea }) => markArea?.data ?? [])).toMatchObject([
+      [{ name: `misses ≤ ${most}`, coord: [-Infinity, 0.05] }, { coord: [Infinity, Infinity] }],
+      [{ name: `misses ≥ ${least}`, coord: [-Infinity, -Infinity] }, { coord: [8e6, Infinity] }],
+    ]);
   });
 });

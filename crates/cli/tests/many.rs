@@ -597,6 +597,53 @@ fn a_search_with_two_goals_names_the_knee_of_the_front_and_no_winner() {
     assert_eq!(shown.matches("lockgate run line.toml --set").count(), 1, "{shown}");
 }
 
+/// The bounds of a constraint and of the file's expectations are lines in the figures of their metrics, once
+/// each; across for the metric of the vertical axis, upright for that of the horizontal one.
+#[test]
+fn the_figures_of_a_search_have_the_bounds_of_the_file() {
+    let folder = folder();
+    let arguments = [
+        "tune",
+        "line.toml",
+        "--vary",
+        "link.line.rate=900kbit..2mbit",
+        "--goal",
+        "min flow.one.owd.p99",
+        "--goal",
+        "max flow.one.goodput",
+        "--subject-to",
+        "flow.one.goodput >= 600kbit",
+        "--subject-to",
+        "flow.one.owd.p99 <= 10s",
+        "--runs",
+        "12",
+        "--out",
+        "found",
+    ];
+    let output = lockgate(folder.path(), &arguments);
+    assert!(output.status.code().is_some_and(|code| code == 0 || code == 3));
+    let report = page::report_data(&folder.path().join("found/report.html"));
+    let figures = report["figures"].as_array().expect("figures");
+    let bounds = |id: &str| {
+        let figure = figures.iter().find(|figure| figure["id"] == id).expect(id);
+        let series = figure["series"].as_array().expect("series").iter();
+        let lines = series.filter(|series| series["mode"] == "theory").map(|series| {
+            let ends = |axis: &str| (series[axis][0].as_f64(), series[axis][1].as_f64());
+            let upright = ends("x").0 == ends("x").1;
+            let (value, other) = if upright { (ends("x"), ends("y")) } else { (ends("y"), ends("x")) };
+            assert!(value.0 == value.1 && other.0 < other.1, "{series}");
+            (series["name"].as_str().unwrap_or_default().to_owned(), upright, value.0.unwrap_or(0.0))
+        });
+        lines.collect::<Vec<_>>()
+    };
+    let [most, least] = [("at most", 10.0), ("at least", 6e5)];
+    let line = |(name, value): (&str, f64), upright: bool| (name.to_owned(), upright, value);
+    assert_eq!(bounds("goal-1"), [line(most, false), line(least, true)]);
+    assert_eq!(bounds("variable-0"), [line(most, false)], "the constraint and the expectation are one line");
+    assert_eq!(bounds("constraint-0-0"), [line(least, false)]);
+    assert!(figures.iter().all(|figure| figure["id"] != "goal-2"), "a metric is drawn once");
+}
+
 /// The seeds of repetitions follow `--seed`, and do not begin again at 0; runs at the same time are limited.
 #[test]
 fn repetitions_have_seeds_of_their_own() {

@@ -20,6 +20,7 @@ const POINT_MARKS = ["circle", "triangle", "rect", "diamond"];
  * there is only one name, the colours distinguish the modes too.
  */
 function colourOf(figure: FigureData, ink: Ink, series: FigureSeries): string {
+  if (boundOf(figure, series)) return ink.bad;
   const names = namesOf(figure);
   if (names.length === 1) {
     const modes = { sim: 0, live: 1, theory: ink.series.length - 1, paper: 2 };
@@ -28,14 +29,41 @@ function colourOf(figure: FigureData, ink: Ink, series: FigureSeries): string {
   return ink.series[names.indexOf(series.name) % ink.series.length] as string;
 }
 
-const namesOf = (figure: FigureData): string[] => [...new Set(figure.series.map((item) => item.name))];
+/** A bound among points: of the values of an axis, the least that is wanted, or the most. */
+interface Bound {
+  of: "x" | "y";
+  isLower: boolean;
+  value: number;
+}
+
+/** Returns the bound that a series is; null if it is none. It is a line of two points, called "at least" or "at most". */
+function boundOf(figure: FigureData, series: FigureSeries): Bound | null {
+  const isLower = series.name === "at least";
+  const isBound =
+    figure.kind === "scatter" && series.mode === "theory" && (isLower || series.name === "at most");
+  if (!isBound) return null;
+  const of = series.x[0] === series.x[1] && series.y[0] !== series.y[1] ? "x" : "y";
+  return { of, isLower, value: Number(series[of][0]) };
+}
+
+/** Returns the series that are measured, without bounds. */
+const measuredOf = (figure: FigureData): FigureSeries[] =>
+  figure.series.filter((series) => boundOf(figure, series) === null);
+
+const namesOf = (figure: FigureData): string[] => [...new Set(measuredOf(figure).map((item) => item.name))];
 
 const several = (figure: FigureData): boolean =>
-  new Set(figure.series.filter((item) => item.mode !== "paper").map((item) => item.mode)).size > 1;
+  new Set(
+    measuredOf(figure)
+      .filter((item) => item.mode !== "paper")
+      .map((item) => item.mode),
+  ).size > 1;
 
 const label = (figure: FigureData, series: FigureSeries): string => {
+  const bound = boundOf(figure, series);
+  if (bound) return `${series.name} ${quantity(bound.value, figure[bound.of].unit)}`;
   if (series.name === "") return MODE_NAMES[series.mode];
-  const oneMode = figure.series.every((other) => other.mode === series.mode);
+  const oneMode = measuredOf(figure).every((other) => other.mode === series.mode);
   return oneMode ? series.name : `${series.name} (${MODE_NAMES[series.mode]})`;
 };
 
@@ -46,7 +74,9 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
   return figure.series.map((series) => {
     const place = names.indexOf(series.name);
     // An outlined bar stands for a mode.
-    const dash: Dash = mixed ? dashOf(series.mode) : figure.kind === "bar" ? null : strokeOf(place);
+    const isBound = boundOf(figure, series) !== null;
+    const dash: Dash =
+      mixed || isBound ? dashOf(series.mode) : figure.kind === "bar" ? null : strokeOf(place);
     const paper = series.mode === "paper";
     const few = series.x.length <= 40 && series.mode !== "theory";
     // The point that a search recommends.
@@ -110,17 +140,15 @@ function uncrowded(curves: readonly Curve[], log: readonly [boolean, boolean]): 
   });
 }
 
-/**
- * Returns the shading of the part of a figure of points that a bound forbids: a dotted line called "at least" or "at
- * most".
- */
+/** Returns the shading of the parts of a figure of points that bounds forbid. */
 function beyond(figure: FigureData, ink: Ink): object[] {
-  if (figure.kind !== "scatter") return [];
   return figure.series.flatMap((series) => {
-    const bound = series.y[0] ?? null;
-    const isLower = series.name === "at least";
-    if (series.mode !== "theory" || bound === null || !(isLower || series.name === "at most")) return [];
-    const sign = isLower ? "≥" : "≤";
+    const bound = boundOf(figure, series);
+    if (bound === null) return [];
+    const { of, isLower, value } = bound;
+    const low = isLower ? -Infinity : value;
+    const high = isLower ? value : Infinity;
+    const position = of === "x" ? (isLower ? "insideLeft" : "insideRight") : "insideTopRight";
     return [
       {
         type: "line",
@@ -131,7 +159,7 @@ function beyond(figure: FigureData, ink: Ink): object[] {
           itemStyle: { color: ink.bad, opacity: 0.1 },
           label: {
             show: true,
-            position: isLower ? "insideBottomRight" : "insideTopRight",
+            position: isLower && of === "y" ? "insideBottomRight" : position,
             color: ink.bad,
             fontSize: 11,
             fontWeight: 600,
@@ -140,10 +168,10 @@ function beyond(figure: FigureData, ink: Ink): object[] {
             [
               // Without an end, up to the edge of the picture.
               {
-                name: `misses ${sign} ${quantity(bound, figure.y.unit)}`,
-                coord: [-Infinity, isLower ? -Infinity : bound],
+                name: `misses ${isLower ? "≥" : "≤"} ${quantity(value, figure[of].unit)}`,
+                coord: of === "x" ? [low, -Infinity] : [-Infinity, low],
               },
-              { coord: [Infinity, isLower ? bound : Infinity] },
+              { coord: of === "x" ? [high, Infinity] : [Infinity, high] },
             ],
           ],
         },

@@ -4,6 +4,7 @@ use lockgate_experiment::tune::{Constraint, Goal, Tried};
 use lockgate_measure::comparison::Practical;
 use lockgate_measure::metric::{Quantity, Unit};
 use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
+use lockgate_measure::summary::Bound;
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::path::resolved;
 use lockgate_scenario::{Override, vary};
@@ -234,17 +235,21 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
         for (at, constraint) in tuned.constraints.iter().enumerate() {
             let metric = tuned.metrics.iter().position(|path| *path == constraint.path).unwrap_or(0);
-            let caption = "Each point of the search; shaded: beyond the bound of the constraint.";
             let id = format!("constraint-{at}-{index}");
-            let mut figure = scatter(outcome, &id, x(), (caption, metric), number);
-            figure.series.push(bound(constraint, outcome.found.tried.iter().filter_map(number)));
-            figures.push(figure);
+            figures.push(scatter(outcome, &id, x(), ("Each point of the search.", metric), number));
         }
     }
-    let against = tuned.metrics.iter().enumerate().skip(1).map(|(index, path)| {
+    let is_first =
+        |(index, path): &(usize, &String)| tuned.metrics.iter().position(|one| one == *path) == Some(*index);
+    let against = tuned.metrics.iter().enumerate().skip(1).filter(is_first).map(|(index, path)| {
         let caption = "Each point of the search with its number: means over its seeds. The front: no other point is better in all goals.";
-        let values = || outcome.found.tried.iter().filter_map(move |tried| tried.means[index]);
-        scatter(outcome, &format!("goal-{index}"), axis(path, values()), (caption, 0), |tried| tried.means[index])
+        let value = |tried: &Tried| tried.means[index];
+        let mut figure =
+            scatter(outcome, &format!("goal-{index}"), axis(outcome, path, index), (caption, 0), value);
+        for limit in limits(outcome, path) {
+            draw_bound(&mut figure, limit, true);
+        }
+        figure
     });
     // Of several goals the front decides; of one, the variable that is turned.
     let index = if tuned.goals.len() > 1 { 0 } else { figures.len() };
@@ -253,13 +258,38 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
     figures
 }
 
-/// Returns the bound of a constraint as a line over the values of a variable.
-fn bound(constraint: &Constraint, values: impl Iterator<Item = f64>) -> FigureSeries {
-    let (low, high) = values
+/// Bound that a search or its file sets on a metric: whether it is the least value, and the value.
+type Limit = (bool, f64);
+
+/// Returns the bounds of a metric: of the constraints, and of the scenario's expectations on what was measured.
+fn limits(outcome: &Tuned<'_>, path: &str) -> Vec<Limit> {
+    let tuned = outcome.tuning;
+    let constraints = tuned.constraints.iter().filter(|constraint| constraint.path == path);
+    let constraints = constraints.map(|constraint| (constraint.is_at_least, constraint.bound));
+    let expects = tuned.base.expects.iter().filter(|expect| expect.that == path && !expect.proven);
+    let expected = expects.flat_map(|expect| &expect.bounds).flat_map(|bound| match *bound {
+        Bound::Below(most) | Bound::AtMost(most) => [Some((false, most)), None],
+        Bound::Above(least) | Bound::AtLeast(least) => [Some((true, least)), None],
+        Bound::Between(least, most) => [Some((true, least)), Some((false, most))],
+    });
+    let mut limits: Vec<Limit> = Vec::new();
+    for limit in constraints.chain(expected.flatten()) {
+        if !limits.contains(&limit) {
+            limits.push(limit);
+        }
+    }
+    limits
+}
+
+/// Adds a bound to a figure, as a line over the values of the other axis.
+fn draw_bound(figure: &mut Figure, (is_at_least, limit): Limit, is_of_x: bool) {
+    let others = figure.series.iter().filter(|series| series.mode != Origin::Theory);
+    let others = others.flat_map(|series| if is_of_x { &series.y } else { &series.x }).copied();
+    let (low, high) = others
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    let name = if constraint.is_at_least { "at least" } else { "at most" };
-    let line = series(name, vec![(low, constraint.bound), (high, constraint.bound)]);
-    FigureSeries { mode: Origin::Theory, ..line }
+    let points = if is_of_x { [(limit, low), (limit, high)] } else { [(low, limit), (high, limit)] };
+    let name = if is_at_least { "at least" } else { "at most" };
+    figure.series.push(FigureSeries { mode: Origin::Theory, ..series(name, points.to_vec()) });
 }
 
 /// Returns the unit of a goal's metric.
@@ -277,9 +307,11 @@ fn capital(text: &str) -> String {
 /// rest.
 const WIDE: f64 = 8.0;
 
-/// Returns the axis of a metric with these values.
-fn axis(path: &str, values: impl Iterator<Item = f64>) -> Axis {
+/// Returns the axis of a metric, by its address and index: of the points' values and its bounds.
+fn axis(outcome: &Tuned<'_>, path: &str, index: usize) -> Axis {
     let unit = Quantity::parse(path).map_or("", |quantity| quantity.unit().symbol());
+    let values = outcome.found.tried.iter().filter_map(|tried| tried.means[index]);
+    let values = values.chain(limits(outcome, path).into_iter().map(|(_, limit)| limit));
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     Axis { label: Words::of(path).in_sentence(), unit: unit.to_owned(), log: low > 0.0 && high > WIDE * low }
@@ -296,7 +328,6 @@ fn progress(outcome: &Tuned<'_>) -> Figure {
     let caption = "The first goal's metric of each point, in the order of the search.";
     let mut figure = scatter(outcome, "progress", x, (caption, 0), number);
     figure.title = format!("{}, point by point", figure.y.label);
-    figure.series.retain(|series| series.name != FRONT);
     // The axis has the numbers.
     figure.series.iter_mut().for_each(|series| series.labels.clear());
     figure.series.push(best_until(&outcome.found.tried, goal));
@@ -329,6 +360,7 @@ fn scatter(
 ) -> Figure {
     let is_single = outcome.tuning.goals.len() == 1;
     let kept = if outcome.tuning.constraints.is_empty() { "tried" } else { "keeps the constraints" };
+    let broken = "breaks a constraint";
     let role = if is_single { "winner" } else { "knee" };
     let decided = outcome.judged.winner.or(outcome.judged.knee);
     let decided = decided.and_then(|finalist| outcome.judged.finalists[finalist]);
@@ -343,10 +375,8 @@ fn scatter(
         let labels = numbers.into_iter().map(|index| format!("{}", index + 1)).collect();
         FigureSeries { labels, ..series(name, points) }
     };
-    let y = axis(
-        &outcome.tuning.metrics[metric],
-        outcome.found.tried.iter().filter_map(|tried| tried.means[metric]),
-    );
+    let path = &outcome.tuning.metrics[metric];
+    let y = axis(outcome, path, metric);
     let mut figure = Figure {
         id: id.to_owned(),
         title: format!("{} over {}", y.label, x.label),
@@ -358,12 +388,15 @@ fn scatter(
             of(kept, &|index, tried| {
                 tried.is_feasible() && !front.contains(&index) && Some(index) != decided
             }),
-            of("does not", &|index, tried| !tried.is_feasible() && Some(index) != decided),
+            of(broken, &|index, tried| !tried.is_feasible() && Some(index) != decided),
             of(FRONT, &|index, _| front.contains(&index)),
             of(role, &|index, _| Some(index) == decided),
         ],
     };
     figure.series.retain(|series| !series.x.is_empty());
+    for limit in limits(outcome, path) {
+        draw_bound(&mut figure, limit, false);
+    }
     figure
 }
 
