@@ -7,6 +7,9 @@ export const WIDTHS: readonly number[] =
     ? Array.from({ length: 19 }, (_, at) => Math.round(320 + (1600 * at) / 18))
     : [320, 764, 1031, 1476];
 
+/** Times that a test may take at all widths in place of four, on a busy machine. */
+export const LONGER = WIDTHS.length > 4 ? 12 : 1;
+
 /** Time that a page has to follow a width, in ms: figures are drawn again in the browser's own time. */
 const SETTLES_MS = 10_000;
 

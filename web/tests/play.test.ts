@@ -15,7 +15,7 @@ import { linkOf, readLink } from "../src/play/link";
 import { readPlace } from "../src/play/place";
 import { eventOf } from "../src/play/step-view";
 import { executable, FLAGS, seriousFaults, skipped } from "./browser";
-import { layoutFaults, resize, WIDTHS } from "./layout";
+import { LONGER, layoutFaults, resize, WIDTHS } from "./layout";
 import { damaged, LINKS } from "./links";
 
 const module =
@@ -398,7 +398,9 @@ describe.skipIf(!isBuilt || executable === undefined)("the playground", () => {
     await broken.waitForSelector(".problems li");
   });
 
-  it("has no text over another, none cut off, and no horizontal scroll", { timeout: 240_000 }, async () => {
+  it("has no text over another, none cut off, and no horizontal scroll", {
+    timeout: LONGER * 240_000,
+  }, async () => {
     const page = await open(file());
     await figure(page);
     await knob(page, "port.home:server.root").waitFor();

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import type { Sample } from "../src/generated/lockgate";
 import type { Report } from "../src/report";
 import { builtPage, executable, lockgate } from "./browser";
-import { drawFigures, layoutFaults, resize, WIDTHS } from "./layout";
+import { drawFigures, LONGER, layoutFaults, resize, WIDTHS } from "./layout";
 import { sample, status } from "./live-sample";
 import { LivePages, Player } from "./player";
 import { compareReport, fill, sampleReport, singleReport } from "./sample";
@@ -26,6 +26,22 @@ async function hold(page: Page): Promise<void> {
     found.push(...(await layoutFaults(page)).map((fault) => `${width}: ${fault}`));
   }
   expect(found).toEqual([]);
+}
+
+/** Height of A4 within its margins, at 96 dots an inch. */
+const PAPER = 1016;
+
+/** Returns where the picture of the first figure ends on paper. */
+async function firstPictureEnd(page: Page): Promise<number> {
+  await page.setViewportSize({ width: 703, height: PAPER });
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  return page.evaluate(() => {
+    const shown = [...document.querySelectorAll("main figure .picture")].find(
+      (picture) => picture.getBoundingClientRect().height > 0,
+    );
+    return (shown?.getBoundingClientRect().bottom ?? Number.POSITIVE_INFINITY) + scrollY;
+  });
 }
 
 const scenario = (name: string): string =>
@@ -57,18 +73,22 @@ describe.skipIf(executable === undefined)("at every width", () => {
     ["single", singleReport],
     ["sample", sampleReport],
     ["compare", compareReport],
-  ] as const)("a report holds the laws: %s", { timeout: 120_000 }, async (name, report: () => Report) => {
-    const path = join(folder, `${name}.html`);
-    writeFileSync(path, fill(builtPage(), report()));
-    const page = await pages.browser.newPage();
-    await page.goto(`file://${path}`);
-    await page.locator("main figure .picture svg").first().waitFor();
-    await hold(page);
-    await page.close();
-  });
+  ] as const)(
+    "a report holds the laws: %s",
+    { timeout: LONGER * 120_000 },
+    async (name, report: () => Report) => {
+      const path = join(folder, `${name}.html`);
+      writeFileSync(path, fill(builtPage(), report()));
+      const page = await pages.browser.newPage();
+      await page.goto(`file://${path}`);
+      await page.locator("main figure .picture svg").first().waitFor();
+      await hold(page);
+      await page.close();
+    },
+  );
 
   describe.skipIf(lockgate === undefined)("a page of the command holds the laws", () => {
-    it.each(Object.entries(COMMANDS))("%s", { timeout: 240_000 }, async (name, command) => {
+    it.each(Object.entries(COMMANDS))("%s", { timeout: LONGER * 240_000 }, async (name, command) => {
       const out = join(folder, name);
       const to = command[0] === "sweep" ? "--into" : "--out";
       const made = spawnSync(lockgate as string, [...command, "--quiet", to, out], { encoding: "utf8" });
@@ -87,6 +107,8 @@ describe.skipIf(executable === undefined)("at every width", () => {
       await page.goto(`file://${join(out, "now.html")}`);
       await page.locator("main figure .picture svg").first().waitFor();
       await hold(page);
+      if (name === "run" || name === "changes")
+        expect(await firstPictureEnd(page)).toBeLessThanOrEqual(PAPER);
       await page.close();
     });
   });
@@ -95,7 +117,7 @@ describe.skipIf(executable === undefined)("at every width", () => {
     ["a simulation", "sim"],
     ["a router", "route"],
     ["the kernel's queues", "kernel"],
-  ] as const)("the live page holds the laws: %s", { timeout: 120_000 }, async (_, mode) => {
+  ] as const)("the live page holds the laws: %s", { timeout: LONGER * 120_000 }, async (_, mode) => {
     const player = new Player(pages.html);
     player.status = {
       ...status,
