@@ -7,7 +7,7 @@ use std::time::Duration as WallTime;
 use anstyle::{AnsiColor, Style};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub(crate) use lockgate::text::visible;
-use lockgate::text::{Digest, Grid, Lines, NAMED_COLUMNS, Surface};
+use lockgate::text::{Digest, Grid, Lines, NAMED_COLUMNS, Surface, wrapped};
 use lockgate::{Runs, Summary};
 use lockgate_measure::report::Comparison;
 use lockgate_scenario::diagnostic::{Problem, Problems};
@@ -27,6 +27,16 @@ pub(crate) fn error(message: &str, help: &str) {
     } else {
         tell!("error: {message}");
         tell!("help:  {help}");
+    }
+}
+
+/// Prints a notice on stderr, broken between words where a terminal would break within one.
+pub(crate) fn notice(text: &str) {
+    let stderr = std::io::stderr();
+    let of_terminal = || terminal_size_of(&stderr).map(|(Width(columns), _)| usize::from(columns));
+    match named_columns().or_else(of_terminal) {
+        Some(columns) => wrapped(text, columns, "").iter().for_each(|line| tell!("{line}")),
+        None => tell!("{text}"),
     }
 }
 
@@ -61,12 +71,16 @@ fn diagnostic(problem: &Problem) {
 
 /// Returns the surface of stdout. The variable `COLUMNS`, if set, is its width.
 pub(crate) fn surface() -> Surface {
-    let named = std::env::var("COLUMNS").ok().and_then(|text| text.trim().parse().ok());
     let stdout = std::io::stdout();
     let is_terminal = stdout.is_terminal();
     let of_terminal = || terminal_size_of(&stdout).map(|(Width(columns), _)| usize::from(columns));
-    let columns = named.filter(|columns| NAMED_COLUMNS.contains(columns)).or_else(of_terminal);
-    Surface { columns, is_terminal, colours: stdout_colours() }
+    Surface { columns: named_columns().or_else(of_terminal), is_terminal, colours: stdout_colours() }
+}
+
+/// Returns the width that the variable `COLUMNS` names.
+fn named_columns() -> Option<usize> {
+    let named = std::env::var("COLUMNS").ok()?.trim().parse().ok();
+    named.filter(|columns| NAMED_COLUMNS.contains(columns))
 }
 
 /// Prints the lines that `add` makes.

@@ -92,6 +92,41 @@ fn lists() {
     is_as_known("list-cake", &["list", "cake"]);
 }
 
+/// A notice on stderr is broken between words.
+#[test]
+fn a_notice_of_a_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scenario = format!("record = {{ detail = \"groups\" }}\n{SCENARIO}");
+    fs::write(folder.path().join("small.toml"), scenario).expect("written");
+    let output = lockgate(folder.path(), 60, &["run", "small.toml", "--no-ghost"]);
+    let told = String::from_utf8(output.stderr).expect("text");
+    let [first, second] = told.lines().take(2).collect::<Vec<_>>()[..] else { panic!("{told}") };
+    assert!(first.starts_with("members of groups are recorded with detail"), "{told}");
+    assert!(first.len() <= 60 && second.ends_with("scenario says"), "{told}");
+}
+
+/// The words of findings wrap as those of `check`; a quoted command stays above its mark.
+#[test]
+fn findings_on_a_script_of_tc() {
+    const SCRIPT: &str = "tc qdisc add dev eth0 root handle 1: htb default 30\n\
+        tc class add dev eth0 parent 1: classid 1:30 htb rate 5mbit ceil 10mbit\n\
+        tc filter add dev eth0 parent 1: protocol ip prio 1 u32 match ip dport 5060 0xffff flowid 1:20\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("home.sh"), SCRIPT).expect("written");
+    for columns in WIDTHS {
+        let output = lockgate(folder.path(), columns, &["tc", "check", "home.sh"]);
+        let text = String::from_utf8(output.stdout).expect("text");
+        for line in SCRIPT.lines().filter(|line| line.contains("filter")) {
+            assert!(text.contains(line), "{text}");
+        }
+        let told = text.lines().filter(|line| !line.contains(" | "));
+        assert!(told.clone().all(|line| width(line) <= columns), "{columns}:\n{text}");
+        let joined = told.map(str::trim).collect::<Vec<_>>().join(" ");
+        let fault = "error[class-absent]: the filter leads to `1:20`, which is not there: its packets go where those go";
+        assert!(joined.contains(fault), "{joined}");
+    }
+}
+
 #[test]
 fn a_name_that_is_nearly_one_is_suggested() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -267,5 +267,5 @@ fn tell_detail(scenario: &Scenario) {
         Some(_) => "as the scenario says".to_owned(),
         None => format!("for {} flows and queues; `record.detail` sets it", scenario.recorded()),
     };
-    tell!("members of groups are recorded with detail `{}`, {why}", detail.name());
+    terminal::notice(&format!("members of groups are recorded with detail `{}`, {why}", detail.name()));
 }

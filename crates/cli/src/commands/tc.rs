@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use lockgate::text::wrapped;
 use lockgate_engine::units::Rate;
 use lockgate_scenario::{MEMORY, PortModel, Scenario};
 use lockgate_tc::export::{Device, Exported};
@@ -243,11 +244,22 @@ fn annotate(file: &str, finding: &Finding) {
 }
 
 fn print(file: &str, text: &str, findings: &[Finding], commands: usize) {
+    let columns = terminal::surface().columns;
     for finding in findings {
         let problem =
             lockgate_tc::Problem::new(finding.at, finding.message.clone()).help(finding.help.clone());
         let shown = problem.shown(file, text);
-        say!("{}[{}]{}\n", finding.severity.name(), finding.rule, shown.trim_start_matches("error"));
+        let shown =
+            format!("{}[{}]{}", finding.severity.name(), finding.rule, shown.trim_start_matches("error"));
+        for line in shown.lines() {
+            // Words alone: a quoted command stays above its mark.
+            let is_words = line.starts_with("help: ") || line.starts_with(finding.severity.name());
+            match columns.filter(|_| is_words) {
+                Some(columns) => wrapped(line, columns, "  ").iter().for_each(|line| say!("{line}")),
+                None => say!("{line}"),
+            }
+        }
+        say!();
     }
     let of = |severity: Severity| findings.iter().filter(|finding| finding.severity == severity).count();
     say!(
