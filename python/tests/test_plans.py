@@ -60,7 +60,7 @@ def test_variants_are_compared_as_by_the_command(line_file: Path, command: list[
     assert ours.differences[0] is not None and ours.differences[0].verdict == "differs"
     assert ours.differences[0].mean == theirs["differences"][0]["mean"] and ours.differences[1] is None
     text = str(comparison)
-    assert "2 variants x 10 seeds" in text and "± " in text and text.count("*") == 2
+    assert "2 variants × 10 seeds" in text and "± " in text and text.count("*") == 2
     # One table: the command's terminal, here, and in a notebook.
     terminal = [*command, "compare", str(line_file), *vary[:-2], "--quiet"]
     wide = {**os.environ, "COLUMNS": "200"}

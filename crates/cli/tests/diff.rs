@@ -211,7 +211,7 @@ fn both_are_run_with_the_same_seeds() {
     let output = diff(directory.path(), &arguments);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(3), "{said}{}", text(&output.stderr));
-    for part in ["kind fq_codel → fifo", "both run with the same seeds", "2 variants x 2 seeds", "old", "new"]
+    for part in ["kind fq_codel → fifo", "both run with the same seeds", "2 variants × 2 seeds", "old", "new"]
     {
         assert!(said.contains(part), "`{part}` in:\n{said}");
     }

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::fmt::Write;
 
 use anstyle::Style;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 use lockgate::text::wrapped;
+use lockgate_scenario::nearest;
 
 use super::Arguments;
 use crate::terminal;
@@ -30,8 +32,23 @@ const WIDEST: usize = 100;
 /// Parses the command line; the error may be the help that it asks for.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Arguments, clap::Error> {
     let columns = terminal::surface().columns.map_or(WIDEST, |columns| columns.min(WIDEST));
-    let matches = command(columns).try_get_matches_from(arguments)?;
+    let matches = command(columns).try_get_matches_from(arguments).map_err(with_tip)?;
     Arguments::from_arg_matches(&matches)
+}
+
+/// Returns an error with the command that was probably meant: clap finds none near a short word such as `rn`.
+fn with_tip(mut error: clap::Error) -> clap::Error {
+    let is_without = error.get(ContextKind::SuggestedSubcommand).is_none();
+    if error.kind() == ErrorKind::InvalidSubcommand && is_without {
+        let command = Arguments::command();
+        let names = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(clap::Command::get_name);
+        let typed = error.get(ContextKind::InvalidSubcommand).map(ToString::to_string).unwrap_or_default();
+        if let Some(meant) = nearest(&typed, names) {
+            let meant = ContextValue::Strings(vec![meant.to_owned()]);
+            error.insert(ContextKind::SuggestedSubcommand, meant);
+        }
+    }
+    error
 }
 
 /// Returns the command with help in lines of at most `columns` columns.
@@ -81,6 +98,16 @@ fn groups(command: &clap::Command, columns: usize) -> String {
 mod tests {
     use super::*;
     use lockgate::text::width;
+
+    #[test]
+    fn a_short_word_has_a_tip_too() {
+        let tip =
+            |word: &str| parse(["lockgate", word].map(OsString::from)).expect_err("no command").to_string();
+        for (word, meant) in [("rn", "run"), ("runn", "run")] {
+            assert!(tip(word).contains(&format!("a similar subcommand exists: '{meant}'")), "{}", tip(word));
+        }
+        assert!(!tip("xyz").contains("tip"), "{}", tip("xyz"));
+    }
 
     #[test]
     fn every_command_is_in_a_group_and_no_line_is_too_long() {

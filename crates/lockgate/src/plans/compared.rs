@@ -101,11 +101,11 @@ impl<'a> Compared<'a> {
         &self.columns
     }
 
-    /// Returns the size: `3 variants x 10 seeds, mean ± 95 %`.
+    /// Returns the size: `3 variants × 10 seeds, mean ± 95 %`.
     pub fn size(&self) -> String {
         let (variants, seeds) = (self.variants.len(), self.plan.seeds.len());
         let [of_variants, of_seeds] = [variants, seeds].map(|count| figures::plural(count as f64));
-        format!("{variants} variant{of_variants} x {seeds} seed{of_seeds}, mean ± 95 %")
+        format!("{variants} variant{of_variants} × {seeds} seed{of_seeds}, mean ± 95 %")
     }
 
     /// Returns the table, a row a variant in the order of the ranking; the note explains the marks.

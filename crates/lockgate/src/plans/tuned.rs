@@ -115,7 +115,7 @@ impl Tuned<'_> {
         let runs = points * seeds;
         let confirmation =
             self.judged.confirmation().map(|text| format!(", then {text}")).unwrap_or_default();
-        format!("{points} points x {seeds} seed{} = {runs} runs{confirmation}", figures::plural(seeds as f64))
+        format!("{points} points × {seeds} seed{} = {runs} runs{confirmation}", figures::plural(seeds as f64))
     }
 
     /// Returns the columns of the variations.
