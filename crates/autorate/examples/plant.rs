@@ -1,5 +1,6 @@
 //! Runs each law before the plant on lines of which the rate moves, and prints utilisation and the 95th
-//! percentile of the queue behind. Arguments: traces of opportunities, and `KEY=VALUE` parameters of `brake`.
+//! percentile of the queue on the line. Arguments: traces of opportunities, and `KEY=VALUE` parameters of
+//! `brake`.
 
 #![allow(clippy::print_stdout, reason = "a program for the terminal")]
 

@@ -1,4 +1,4 @@
-//! Blindness: a signal whose delay does not move with the load shows nothing of the queue behind.
+//! Blindness: a signal whose delay does not move with the load shows nothing of the queue on the line.
 //!
 //! ```text
 //! an hour:  mean delay while the shaper limits  -  mean delay while little is sent   < 2 ms: blind

@@ -49,8 +49,8 @@ impl Controller {
         self.rate
     }
 
-    /// Returns the latest rate that was used with hardly a queue behind; `None` before the first. A restart
-    /// may begin with it.
+    /// Returns the latest rate used with hardly a queue on the line; `None` before the first. A restart may
+    /// begin with it.
     pub fn safe(&self) -> Option<Rate> {
         self.safe
     }

@@ -130,7 +130,7 @@ macro_rules! laws {
 }
 
 laws! {
-    /// Follows what is delivered while the line is full, and brakes by the queue behind.
+    /// Follows what is delivered while the line is full, and brakes by the queue on the line.
     brake Brake "brake";
     /// Steps by the delays of probes, as cake-autorate does.
     delta_steps DeltaSteps "delta-steps";

@@ -20,7 +20,7 @@
 //! let mbit = |mbit: u64| Rate::from_bits(mbit * 1_000_000);
 //! let bounds = Bounds { min: mbit(1), max: mbit(20), start: mbit(10) };
 //! let mut controller = Controller::new(Law::Brake, &Parameters::default(), bounds);
-//! // 12.5 kB every 10 ms are sent and 6.25 kB delivered: the queue behind grows by 5 ms each time.
+//! // 12.5 kB every 10 ms are sent and 6.25 kB delivered: the queue on the line grows by 5 ms each time.
 //! let mut rate = bounds.start;
 //! for step in 1..=30 {
 //!     let sample = Sample {

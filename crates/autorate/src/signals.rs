@@ -95,7 +95,7 @@ pub struct Signals {
     has_probes: bool,
     baseline: Baseline,
     reflectors: Reflectors,
-    /// Blindness of acknowledgements, and of probes, to the queue behind.
+    /// Blindness of acknowledgements, and of probes, to the queue on the line.
     of_acks: Blindness,
     of_probes: Blindness,
     outage: Outage,

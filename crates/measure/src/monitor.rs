@@ -125,7 +125,7 @@ pub struct AutorateSample {
     pub delivered_bps: Option<f64>,
     /// Delay above that of the line without a queue, in seconds; `None` if it is not known.
     pub delay_s: Option<f64>,
-    /// Latest rate that was used with hardly a queue behind, in bits per second: a restart begins with it.
+    /// Latest rate used with hardly a queue on the line, in bits per second: a restart begins with it.
     pub safe_bps: Option<f64>,
     /// Steps since the start, by the name of their reason.
     pub steps: Vec<(Cow<'static, str>, u64)>,

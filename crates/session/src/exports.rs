@@ -238,7 +238,7 @@ const CONTROLLER_METRICS: [ControllerMetric; 5] = [
         Some(f64::from(u8::from(it.is_applied)))
     }),
     ("lockgate_autorate_delivered_bits", "Delivered rate, in bit/s.", |it| it.delivered_bps),
-    ("lockgate_autorate_delay_seconds", "Delay of the queue behind the shaper.", |it| it.delay_s),
+    ("lockgate_autorate_delay_seconds", "Delay of the queue on the line.", |it| it.delay_s),
     ("lockgate_autorate_safe_rate_bits", "Rate with which a restart begins, in bit/s.", |it| it.safe_bps),
 ];
 

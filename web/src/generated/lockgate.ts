@@ -21,7 +21,7 @@ reason: string,
 delivered_bps: number | null,
 /** Delay above that of the line without a queue, in seconds; `None` if it is not known. */
 delay_s: number | null,
-/** Latest rate that was used with hardly a queue behind, in bits per second: a restart begins with it. */
+/** Latest rate used with hardly a queue on the line, in bits per second: a restart begins with it. */
 safe_bps: number | null,
 /** Steps since the start, by the name of their reason. */
 steps: Array<[string, number]>,

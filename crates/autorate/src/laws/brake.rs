@@ -1,4 +1,4 @@
-//! `brake`: follows what is delivered while the line is full, and brakes by the queue behind.
+//! `brake`: follows what is delivered while the line is full, and brakes by the queue on the line.
 //!
 //! ```text
 //! rate = eta * mu - mu * max(0, x - target) / drain
@@ -73,7 +73,7 @@ impl super::Config for Config {
 
 pub(super) const ABOUT: About = About {
     name: "brake",
-    summary: "follows what is delivered while the line is full, and brakes by the queue behind",
+    summary: "follows what is delivered while the line is full, and brakes by the queue on the line",
     source: "the form of ABC: Goyal, Agarwal, Netravali, Alizadeh, Balakrishnan, \"ABC: A Simple Explicit Congestion \
              Controller for Wireless Networks\", NSDI 2020; the delivered rate in place of the link's own word",
     guarantees: &[
@@ -88,7 +88,7 @@ pub(super) const ABOUT: About = About {
 /// Load from which the shaper limits what is sent.
 const LIMITED: Ratio = Ratio::milli(800);
 
-/// Load from which a queue behind is one of what is sent.
+/// Load from which a queue on the line is one of what is sent.
 const BUSY: Ratio = Ratio::milli(300);
 
 /// Part of the rate that is used in the last round trip, or in [`USED_SPAN`], by which growth is earned: a

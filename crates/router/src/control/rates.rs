@@ -1,4 +1,4 @@
-//! Safe rates of a router's ports, kept over a restart: the latest that were used with hardly a queue behind.
+//! Safe rates of a router's ports, kept over a restart: the latest used with hardly a queue on the line.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
