@@ -89,13 +89,15 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
       ...(series.labels === undefined ? {} : { labels: series.labels }),
       colour: colourOf(figure, ink, series),
       dash,
-      mark: paper
-        ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond")
-        : chosen
-          ? "diamond"
-          : few || figure.kind === "scatter"
-            ? (POINT_MARKS[mixed && series.mode !== "theory" ? place % POINT_MARKS.length : 0] ?? null)
-            : null,
+      mark: isBound
+        ? null
+        : paper
+          ? (PAPER_MARKS[papers++ % PAPER_MARKS.length] ?? "diamond")
+          : chosen
+            ? "diamond"
+            : few || figure.kind === "scatter"
+              ? (POINT_MARKS[mixed && series.mode !== "theory" ? place % POINT_MARKS.length : 0] ?? null)
+              : null,
       ...(paper || (mixed && series.mode === "sim") ? { hollow: ink.panel } : {}),
       level: paper || chosen ? 8 : series.mode === "theory" ? 6 : 2,
       points: paper || (figure.kind === "scatter" && series.mode !== "theory"),
@@ -148,7 +150,7 @@ function beyond(figure: FigureData, ink: Ink): object[] {
     const { of, isLower, value } = bound;
     const low = isLower ? -Infinity : value;
     const high = isLower ? value : Infinity;
-    const position = of === "x" ? (isLower ? "insideLeft" : "insideRight") : "insideTopRight";
+    const position = of === "x" ? (isLower ? "insideLeft" : "insideRight") : "insideTopLeft";
     return [
       {
         type: "line",

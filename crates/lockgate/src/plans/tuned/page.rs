@@ -40,7 +40,7 @@ impl Tuned<'_> {
         }
         match self.recommended().first() {
             Some((role, point)) => self.told(role, *point, file),
-            None => vec![NO_WINNER.to_owned()],
+            None => vec![format!("{}.", capital(NO_WINNER))],
         }
     }
 
