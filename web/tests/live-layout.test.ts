@@ -73,6 +73,55 @@ describe.skipIf(executable === undefined)("the layout of the live page", () => {
     player.close();
   });
 
+  it.each([1400, 1024, 390])("lets no rate lie over a mark or a name: %i pixels", async (width) => {
+    const player = new Player(pages.html);
+    const chain = [
+      ["phone", "router"],
+      ["console", "router"],
+      ["laptop", "router"],
+      ["router", "modem"],
+      ["modem", "isp"],
+    ] as const;
+    const ends = chain.flatMap(([from, to], link) => [
+      { from, to, link: `l${link}` },
+      { from: to, to: from, link: `l${link}` },
+    ]);
+    player.status = {
+      ...status,
+      nodes: [...new Set(chain.flat())],
+      links: chain.map(([from, to], index) => ({ ...status.links[0], from, to, name: `l${index}` })),
+      ports: ends.map((port) => ({ ...port, name: `${port.from}:${port.to}`, root: null, queues: [] })),
+    };
+    const ports = ends.map(({ from, to }, index) => ({
+      name: `${from}:${to}`,
+      index,
+      sent_bps: 9.47e6,
+      ring_packets: 0,
+      queues: [{ ...queue("fifo", 0, null, 3), dropped_packets: 0 }],
+    }));
+    player.sample = (number) => ({ ...sample(number), ports });
+    const { page } = await pages.open(player, width, "light");
+    const rates = page.locator("svg text", { hasText: /^9\.47 M/ });
+    await expect.poll(() => rates.count()).toBeGreaterThan(0);
+    const over = await rates.evaluateAll((texts) => {
+      const boxes = [...document.querySelectorAll(".queue-mark circle, svg text")].filter(
+        (other) => !texts.includes(other as SVGElement) && other.closest("svg") === texts[0]?.closest("svg"),
+      );
+      return texts.flatMap((text) => {
+        const a = text.getBoundingClientRect();
+        return boxes.filter((box) => {
+          const b = box.getBoundingClientRect();
+          return a.left + 1 < b.right && b.left + 1 < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
+        }).length;
+      });
+    });
+    expect(
+      over.every((count) => count === 0),
+      String(over),
+    ).toBe(true);
+    player.close();
+  });
+
   it.each([
     [1280, "light"],
     [1280, "dark"],

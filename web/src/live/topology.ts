@@ -117,12 +117,49 @@ function drawMark(
   );
 }
 
+/** Left, top, right and bottom edge. */
+type Box = readonly [number, number, number, number];
+
+/** Returns the box of a circle, or of a text by the mean width of its letters. */
+function boxOf(element: SVGElement): Box {
+  const of = (name: string): number => Number(element.getAttribute(name) ?? 0);
+  if (element.tagName === "circle") {
+    const [x, y, radius] = [of("cx"), of("cy"), of("r")];
+    return [x - radius, y - radius, x + radius, y + radius];
+  }
+  const wide = (element.textContent ?? "").length * 0.57 * of("font-size");
+  const anchor = { start: 0, middle: 0.5, end: 1 }[element.getAttribute("text-anchor") ?? "start"] ?? 0;
+  const left = of("x") - anchor * wide;
+  return [left, of("y") - 9, left + wide, of("y") + 2];
+}
+
+const meet = (one: Box, other: Box): boolean =>
+  one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
+
+/** Returns the rates of directions: the longest of each that lies over no mark, name or other rate. */
+function drawRates(directions: readonly Direction[], others: readonly SVGElement[], ink: Ink): SVGElement[] {
+  const taken = others.flatMap((part) => [
+    ...(part.matches("circle, text") ? [boxOf(part)] : []),
+    ...[...part.querySelectorAll<SVGElement>("circle")].map(boxOf),
+  ]);
+  return directions.flatMap((direction) => {
+    for (let fewer = 0; fewer < 3; fewer++) {
+      const text = drawRate(direction, ink, fewer);
+      const box = boxOf(text);
+      if (text.textContent === "" || taken.some((one) => meet(one, box))) continue;
+      taken.push(box);
+      return [text];
+    }
+    return [];
+  });
+}
+
 /** Returns the rate of a direction on its side; without room it is only in the mark's name, and drops only in its ring. */
-function drawRate(direction: Direction, ink: Ink): SVGElement {
+function drawRate(direction: Direction, ink: Ink, fewer: number): SVGElement {
   const { start, end, rate, isForth, shown } = direction;
   const sent = bits(shown?.sent_bps ?? 0);
   const whole = rate === null ? `${sent}bit/s` : `${sent.trimEnd()}/${bits(rate)}bit/s`;
-  const labels = [whole, `${sent}bit/s`, sent.trimEnd()];
+  const labels = [whole, `${sent}bit/s`, sent.trimEnd()].slice(fewer);
   const room = Math.abs(end.x - start.x) - 8;
   // Without room it would lie over its neighbours, and below the link over names; it is in the mark's name.
   const free = room - (Math.abs(end.y - start.y) > 4 ? 30 : 0) - (isForth ? 0 : 60);
@@ -198,6 +235,7 @@ export function drawTopology(
   into.setAttribute("viewBox", `0 0 ${width} ${height}`);
   const at = spotsOf(status, width, height);
   const parts: SVGElement[] = [];
+  const rates: Direction[] = [];
   for (const link of status.links) {
     const [from, to] = [at.get(link.from), at.get(link.to)];
     if (!from || !to) continue;
@@ -226,7 +264,7 @@ export function drawTopology(
       const isIdle = root === undefined || root.total.offered_packets === 0;
       if (isIdle && index !== selected) return;
       parts.push(drawMark(direction, port.name, index, index === selected, ink));
-      if (!isIdle) parts.push(drawRate(direction, ink));
+      if (!isIdle) rates.push(direction);
     });
   }
   for (const [name, spot] of at) {
@@ -235,6 +273,7 @@ export function drawTopology(
       drawName(name, spot, width, [...at.values()], ink),
     );
   }
+  parts.push(...drawRates(rates, parts, ink));
   listen(into, select);
   // After an update, the focused mark may belong to another port.
   const focused = document.activeElement?.getAttribute("aria-label")?.split(":")[0];
