@@ -126,3 +126,67 @@ fn worded(number: usize) -> String {
         more => more.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lockgate_experiment::{Plan, Row};
+    use lockgate_measure::summary::{Bound, Criterion, Expected};
+    use lockgate_scenario::Vary;
+
+    use super::*;
+
+    const QUEUES: &str = "port.isp:modem.root=fifo,htb,cake";
+    const RATES: &str = "link.line.rate=5mbit,10mbit";
+
+    /// Returns the sentence on the variants, the last variable the fastest, by the number of two expectations
+    /// that each misses.
+    fn told(vary: &[&str], missed: &[usize]) -> String {
+        const THAT: &str = "flow.call.owd.p99";
+        let plan = Plan {
+            vary: vary.iter().map(|text| Vary::parse(text).expect("a variation")).collect(),
+            seeds: vec![1],
+            metrics: vec![THAT.to_owned()],
+            ..Plan::default()
+        };
+        let variants = plan.variants().expect("variants");
+        assert_eq!(variants.len(), missed.len());
+        let rows: Vec<Row> = missed.iter().map(|missed| vec![Some([5e-3, 15e-3, 25e-3][*missed])]).collect();
+        let mut compared = Compared::new(&plan, "t", &variants, &rows, None);
+        let below = |limit: f64| Expected {
+            that: THAT.to_owned(),
+            bounds: vec![Bound::Below(limit)],
+            criterion: Criterion::default(),
+            name: None,
+            line: None,
+            held_by: None,
+            grade: None,
+            proven: false,
+        };
+        compared.judged = compared.judge(&[below(10e-3), below(20e-3)]);
+        compared.keepers().unwrap_or_default()
+    }
+
+    #[test]
+    fn where_the_expectations_hold_is_told_by_the_variable_that_decides() {
+        for (missed, sentence) in [
+            ([0; 6], "Both hold in every variant."),
+            ([1; 6], ""),
+            (
+                [2, 2, 0, 0, 0, 0],
+                "Both hold with htb and cake at every line rate, never with fifo. Every fifo misses at least two.",
+            ),
+            (
+                [2, 1, 1, 0, 0, 0],
+                "Both hold with cake at every line rate, with htb only at 10mbit, never with fifo. Every fifo misses at \
+                 least one.",
+            ),
+            (
+                [1, 0, 1, 0, 1, 0],
+                "Both hold with 10mbit at every queue at isp:modem, never with 5mbit. Every 5mbit misses at least one.",
+            ),
+        ] {
+            assert_eq!(told(&[QUEUES, RATES], &missed), sentence, "{missed:?}");
+        }
+        assert_eq!(told(&[QUEUES], &[2, 0, 0]), "Both hold with htb and cake, never with fifo.");
+    }
+}
