@@ -273,7 +273,7 @@ fn sent_rate(packets: &[Sent]) -> Option<f64> {
 pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
     let base = base(probe, observed);
     let of = |purpose: Purpose| probe.rounds.iter().rposition(|round| round.purpose == purpose);
-    let excess = of(Purpose::Deep).or_else(|| of(Purpose::Excess))?;
+    let excess = of(Purpose::Flood).or_else(|| of(Purpose::Deep)).or_else(|| of(Purpose::Excess))?;
     let goodput = goodput(probe, observed, excess, base.drift)?;
     let sent_rate = sent_rate(&probe.rounds[excess].packets)?;
     let (mut idle, mut idle_count, mut idle_lost) = (Vec::new(), 0usize, 0usize);
@@ -289,7 +289,10 @@ pub fn estimate(probe: &Probe, observed: &Observation) -> Option<Estimate> {
         }
         let (pings, others): (Vec<Seen>, Vec<Seen>) =
             seen(probe, observed, index).partition(|seen| seen.sent.flow == PINGS);
-        wait = others.iter().map(|seen| seen.delay - base.at(seen.at)).fold(wait, f64::max);
+        // A late class waits for others beyond its own limit.
+        if round.purpose != Purpose::Classes {
+            wait = others.iter().map(|seen| seen.delay - base.at(seen.at)).fold(wait, f64::max);
+        }
         // By the round's own least delay: an error of the drift is no jitter.
         let least = pings.iter().map(|seen| seen.delay).fold(f64::INFINITY, f64::min);
         idle.extend(pings.iter().map(|seen| seen.delay - least));
@@ -390,9 +393,16 @@ impl Estimate {
         self.jitter < 0.1 * f64::from(FULL) * 8.0 / self.goodput
     }
 
-    /// Returns true if no others were seen on the line.
+    /// Returns true if packets were lost and none waited, as behind a policer.
+    pub fn is_unqueued(&self) -> bool {
+        let packet_time = f64::from(FULL) * 8.0 / self.goodput;
+        // The longest of ten thousand draws of the jitter is some ten times its mean.
+        self.is_full && self.wait < 3.0 * packet_time + 12.0 * self.jitter
+    }
+
+    /// Returns true if no others were seen on the line. Where nothing waits, others delay nothing.
     pub fn is_quiet(&self) -> bool {
-        self.busy.is_some_and(|busy| busy < QUIET) && self.gain < MOST_GAIN
+        !self.is_unqueued() && self.busy.is_some_and(|busy| busy < QUIET) && self.gain < MOST_GAIN
     }
 
     /// Returns the setting from which candidates are searched.

@@ -51,8 +51,10 @@ pub struct Feature {
 /// Flow of a feature of the whole round.
 pub const ALL_FLOWS: u8 = u8::MAX;
 
-/// Returns the features of all rounds from `first` on, in an order that depends on the probe alone.
-pub fn features(probe: &Probe, observed: &Observation, base: &Base, jitter: f64) -> Vec<Feature> {
+/// Returns the features of all rounds but the ramp, in an order that depends on the probe alone. Waits are
+/// less by the mean `jitter`, in seconds; the arrivals of a simulation lack jitter of the mean `lack`, by whose
+/// variance they spread too.
+pub fn features(probe: &Probe, observed: &Observation, base: &Base, jitter: f64, lack: f64) -> Vec<Feature> {
     let mut all = Vec::new();
     for (index, round) in probe.rounds.iter().enumerate() {
         if round.purpose == Purpose::Ramp {
@@ -80,13 +82,13 @@ pub fn features(probe: &Probe, observed: &Observation, base: &Base, jitter: f64)
                     (*sent, wait)
                 })
                 .collect();
-            of_flow(index, flow, &own, &mut all);
+            of_flow(index, flow, &own, lack, &mut all);
         }
     }
     all
 }
 
-fn of_flow(round: usize, flow: u8, packets: &[(Sent, Option<(f64, u8)>)], all: &mut Vec<Feature>) {
+fn of_flow(round: usize, flow: u8, packets: &[(Sent, Option<(f64, u8)>)], lack: f64, all: &mut Vec<Feature>) {
     let parts = (packets.len() / LEAST).clamp(1, PARTS);
     let mut push = |kind, value, count| all.push(Feature { round, flow, kind, value, count });
     let is_capable = packets.first().is_some_and(|(sent, _)| sent.traffic_class & class::CE != 0);
@@ -98,7 +100,8 @@ fn of_flow(round: usize, flow: u8, packets: &[(Sent, Option<(f64, u8)>)], all: &
         let mean = waits.iter().sum::<f64>() / arrived;
         push(Kind::Wait, mean, waits.len());
         let variance = waits.iter().map(|wait| (wait - mean) * (wait - mean)).sum::<f64>() / arrived;
-        push(Kind::Spread, variance.sqrt(), waits.len());
+        // Jitter is exponential: its variance is the square of its mean.
+        push(Kind::Spread, (variance + lack * lack).sqrt(), waits.len());
         if is_capable {
             let marked = part.iter().filter_map(|(_, arrival)| *arrival);
             let marked = marked.filter(|(_, class)| class & class::CE == class::CE).count();

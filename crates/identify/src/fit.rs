@@ -40,6 +40,9 @@ pub struct Fit {
     /// Sum that a search makes least: the misfit and, if passes differ by real packets or drawn unknowns, the
     /// spread, so that a wide spread does not excuse a miss.
     pub cost: f64,
+    /// Least and longest target delay in seconds that the arrivals allow; `None` before it is decided, or of
+    /// a queue without a target.
+    pub targets: Option<[f64; 2]>,
 }
 
 impl Fit {

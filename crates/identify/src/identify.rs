@@ -241,7 +241,12 @@ impl<P: Prober> Experiment<'_, P> {
                 break;
             }
         }
-        if self.estimate().is_some_and(|now| !now.is_full) {
+        let Some(now) = self.estimate() else { return Ok(()) };
+        if now.is_unqueued() {
+            // No spacing tells the rate.
+            return self.send_round(Purpose::Flood, now.rate);
+        }
+        if !now.is_full {
             self.send_round(Purpose::Deep, rate)?;
         }
         let Some(now) = self.estimate() else { return Ok(()) };
@@ -412,7 +417,7 @@ fn choose<P>(
         let probe = Probe { rounds: vec![Round { purpose, reason: String::new(), packets, planned: 0 }] };
         let predict = |fit: &Fit| {
             let observed = line(fit.candidate, &fit.setting)?.pass(&probe, fit.of_others(), Seed(7))?;
-            Some(features(&probe, &observed, &simulated_base(&probe, &observed), 0.0))
+            Some(features(&probe, &observed, &simulated_base(&probe, &observed), 0.0, 0.0))
         };
         let Some(own) = predict(best) else { continue };
         for rival in &rivals {

@@ -18,7 +18,7 @@ use lockgate_engine::random::{Random, Seed};
 use crate::candidates::{ALL, Candidate, ONE_FRAME, Setting, Unknown};
 use crate::estimate::Estimate;
 use crate::features::{Feature, Kind, Noise, features, simulated_base};
-use crate::fit::{Fit, TEMPER, is_free, line, others};
+use crate::fit::{Fit, TEMPER, is_free, line, odds, others};
 use crate::line::{Line, Others};
 use crate::moments::{Moments, moments};
 use crate::probe::{FULL, Observation, Probe};
@@ -79,6 +79,12 @@ const RIVALS: usize = 3;
 /// Candidates of which rate and others are fitted by simulated moments.
 const SETTLED: usize = 3;
 
+/// Factor from one target delay to the next in the search of its interval.
+const TARGET_STEP: f64 = 1.4;
+
+/// Logarithm of a likelihood ratio that one parameter reaches by chance in one of twenty cases (Wilks).
+const CHANCE: f64 = 1.92;
+
 /// Misfit behind the best up to which one of them may become the best.
 const CLOSE: f64 = 100.0;
 
@@ -112,7 +118,7 @@ impl<'a> Judge<'a> {
             wait: estimate.wait,
             busy: estimate.busy.unwrap_or(0.1),
         };
-        let observed = features(probe, observed, &estimate.base, estimate.jitter);
+        let observed = features(probe, observed, &estimate.base, estimate.jitter, 0.0);
         let lateness = if is_real { estimate.jitter.max(LEAST_LATENESS) } else { 0.0 };
         let late =
             (1..=*FRESH.end()).filter(|_| is_real).map(|seed| delayed(probe, lateness, Seed(seed))).collect();
@@ -126,7 +132,8 @@ impl<'a> Judge<'a> {
         let observed = line.pass(late, others, Seed(seed))?;
         // Waits count from the stamps, as those that were observed do.
         let base = simulated_base(self.probe, &observed);
-        Some(features(self.probe, &observed, &base, self.lateness))
+        let lack = if self.late.is_empty() { self.estimate.jitter } else { 0.0 };
+        Some(features(self.probe, &observed, &base, self.lateness, lack))
     }
 
     /// Returns the features of a fit's passes with these seeds; of one if all are the same. Seeds beyond
@@ -140,7 +147,8 @@ impl<'a> Judge<'a> {
         let mut passes = Vec::new();
         for seed in seeds.take(count) {
             let pass = if is_blurred {
-                let (setting, others) = blurred(fit, self.probe.span().as_secs_f64(), Seed(seed));
+                let (mut setting, others) = blurred(fit, self.probe.span().as_secs_f64(), Seed(seed));
+                setting.loss = stray(setting.loss, self.estimate.loss_error, Seed(seed));
                 self.simulate(&line(fit.candidate, &setting)?, others, seed)
             } else {
                 self.simulate(&own, fit.of_others(), seed)
@@ -207,7 +215,9 @@ impl<'a> Judge<'a> {
         let count = self.observed.len();
         let starts = from.map_or_else(|| grid(candidate, &seen), |fit| vec![fit.setting]);
         let mut best: Vec<Fit> = Vec::new();
-        for setting in starts.iter().flat_map(|setting| self.rates(setting)).collect::<Vec<_>>() {
+        let settings: Vec<Setting> =
+            starts.iter().flat_map(|setting| self.rates(candidate, setting)).collect();
+        for setting in settings {
             let mut others = vec![others(self.estimate, candidate, setting.rate)];
             if is_free(candidate) {
                 others.extend(from.map(|fit| fit.others));
@@ -227,6 +237,7 @@ impl<'a> Judge<'a> {
                     count,
                     worst: (0, f64::INFINITY),
                     cost: f64::INFINITY,
+                    targets: None,
                 };
                 self.weigh(&mut fit, 1..=1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
@@ -241,12 +252,17 @@ impl<'a> Judge<'a> {
     }
 
     /// Returns the setting with each rate that the line may have.
-    fn rates(&self, setting: &Setting) -> Vec<Setting> {
+    fn rates(&self, candidate: &Candidate, setting: &Setting) -> Vec<Setting> {
         let mut all = vec![*setting];
         if self.estimate.is_quiet() {
             return all;
         }
-        for rate in self.estimate.rates {
+        let mut rates = self.estimate.rates.to_vec();
+        // Where nothing waits, no spacing tells the rate: from the goodput up.
+        if is_free(candidate) && !candidate.unknown.contains(&Unknown::Wait) {
+            rates.extend((0..8).map(|step| self.estimate.goodput * (1.0 + 0.04 * f64::from(step))));
+        }
+        for rate in rates {
             if all.iter().all(|one| (one.rate / rate - 1.0).abs() > 0.015) {
                 // A limit is what was seen in seconds: it stays.
                 all.push(Setting { rate, ..*setting });
@@ -337,7 +353,12 @@ impl<'a> Judge<'a> {
                 if next.setting == fit.setting {
                     return;
                 }
-                if !is_free(next.candidate) && !is_settled {
+                if is_free(next.candidate) && next.others > 0.0 && !is_settled {
+                    // What comes through stays the same if others change with the rate.
+                    let Estimate { goodput, sent_rate, .. } = *self.estimate;
+                    let more = (next.setting.rate - fit.setting.rate) * sent_rate / goodput;
+                    next.others = (next.others + more).clamp(0.0, 0.7 * next.setting.rate);
+                } else if !is_free(next.candidate) && !is_settled {
                     next.others = others(self.estimate, next.candidate, next.setting.rate);
                 }
                 self.weigh(&mut next, seeds.clone());
@@ -419,9 +440,45 @@ impl<'a> Judge<'a> {
             self.weigh(fit, FRESH);
         }
         fits.sort_by(|one, two| two.log_likelihood().total_cmp(&one.log_likelihood()));
+        if odds(fits) >= LEAST_ODDS
+            && let Some(best) = fits.first_mut()
+        {
+            best.targets = self.targets(best);
+        }
         let fit = fits.first()?;
         let own = known.into_iter().find(|(own, _)| *own == fit.candidate.name).map(|(_, found)| found);
         own.or_else(|| moments(self.probe, observed, self.estimate, fit, lengths))
+    }
+
+    /// Returns the least and the longest target delay whose misfit is not above the fit's by more than chance,
+    /// and a step beyond, with the interval of the law that then fits best. `None` of a candidate without one.
+    fn targets(&mut self, fit: &Fit) -> Option<[f64; 2]> {
+        let unknown = fit.candidate.unknown;
+        if !unknown.contains(&Unknown::Target) {
+            return None;
+        }
+        let most = fit.cost + 2.0 * CHANCE / TEMPER;
+        Some([1.0 / TARGET_STEP, TARGET_STEP].map(|factor| {
+            let (mut near, mut end) = (fit.clone(), fit.setting.target * factor);
+            loop {
+                let before = near.setting.target;
+                Unknown::Target.set(&mut near.setting, before * factor);
+                if near.setting.target == before {
+                    return end;
+                }
+                if unknown.contains(&Unknown::Interval) {
+                    self.weigh(&mut near, SMOOTH);
+                    self.walk(&mut near, 1.15, &SMOOTH, true, &|setting, factor| {
+                        Unknown::Interval.set(setting, setting.interval * factor);
+                    });
+                }
+                self.weigh(&mut near, FRESH);
+                // Beyond a target that does not fit, others may.
+                if near.cost <= most {
+                    end = near.setting.target * factor;
+                }
+            }
+        }))
     }
 
     /// Improves a fit of which rate and others are settled.
@@ -457,12 +514,18 @@ impl<'a> Judge<'a> {
                 settings = with_each(&settings, one, &one.fine(&seen));
             }
         }
+        // Of the other unit another limit fits, near the longest wait: bytes let small packets fill what no
+        // full one does.
+        if unknown.contains(&Unknown::Wait) {
+            let frame = f64::from(FULL) * 8.0 / fit.setting.rate;
+            let mut waits = Unknown::Wait.fine(&fit.setting);
+            waits.extend(Unknown::Wait.fine(&Setting { wait: seen.wait + 0.4 * frame, ..fit.setting }));
+            settings = with_each(&settings, Unknown::Wait, &waits);
+        }
         self.weigh(fit, COARSE);
         self.take_best(fit, settings);
         if unknown.contains(&Unknown::Room) {
             self.take_best(fit, with_each(&[fit.setting], Unknown::Room, &Unknown::Room.fine(&seen)));
-        } else if unknown.contains(&Unknown::Wait) {
-            self.take_best(fit, with_each(&[fit.setting], Unknown::Wait, &Unknown::Wait.fine(&fit.setting)));
         }
     }
 
@@ -545,6 +608,18 @@ fn blurred(fit: &Fit, seconds: f64, seed: Seed) -> (Setting, Others) {
     (setting, others)
 }
 
+/// Returns a draw of the share of packets lost without a queue, within its error: one such loss while a queue
+/// fills would pass for the first drop of a law.
+fn stray(loss: f64, error: f64, seed: Seed) -> f64 {
+    let unit = Random::stream(seed, "identify/share of losses").unit();
+    if loss > 0.0 {
+        (loss + error * 3.0f64.sqrt() * (2.0 * unit - 1.0)).max(0.0)
+    } else {
+        -libm::log(1.0 - unit) * error
+    }
+    .min(0.5)
+}
+
 /// Returns the probe with each packet later by a draw of the exponential distribution of this mean, in the
 /// same order.
 fn delayed(probe: &Probe, mean: f64, seed: Seed) -> Probe {
@@ -588,13 +663,13 @@ fn misfit(feature: &Feature, simulated: &[f64], runs: usize, noise: &Noise) -> (
         let distance = feature.value - mean;
         spread = libm::log(1.0 + variance * (1.0 + 1.0 / count) / (floor * floor));
         distance * distance / (floor * floor + variance * (1.0 + 1.0 / count))
-    } else if !feature.value.is_finite() && simulated.len() * 2 <= runs {
-        0.0
     } else if matches!(feature.kind, Kind::Run | Kind::Variation) {
         // Too few losses here or there, which other features count.
-        1.0
+        if feature.value.is_finite() || simulated.len() * 2 > runs { 1.0 } else { 0.0 }
     } else {
-        16.0
+        // Nothing arrived here or there: as likely as it is among the passes.
+        let same = if feature.value.is_finite() { simulated.len() } else { runs - simulated.len() };
+        return (-2.0 * libm::log((same as f64 + 0.5) / (runs as f64 + 1.0)), spread);
     };
     (FREEDOM * libm::log(1.0 + squared / FREEDOM), spread)
 }

@@ -329,11 +329,8 @@ impl Search<'_> {
         }
         let rates = (0..9).map(|step| estimate.goodput * (1.0 + 0.055 * f64::from(step)));
         let parts = |rate: f64| {
-            if is_free(fit.candidate) {
-                vec![0.0, 0.12, 0.25]
-            } else {
-                vec![others(estimate, fit.candidate, rate) / rate]
-            }
+            let own = others(estimate, fit.candidate, rate) / rate;
+            if is_free(fit.candidate) { vec![0.0, 0.12, 0.25, own] } else { vec![own] }
         };
         let around =
             rates.flat_map(|rate| parts(rate).into_iter().map(move |part| [libm::log(rate), part, 0.0]));
@@ -436,9 +433,13 @@ pub fn moments(
     let packet_time = f64::from(FULL) * 8.0 / estimate.rate;
     let span = ((6.0 * estimate.jitter / packet_time) as usize).clamp(4, 64);
     let threshold = 4.0 * estimate.jitter + 0.15 * packet_time;
-    let is_queued = (0..probe.rounds.len()).any(|index| {
-        spacings(probe, observed, index, &estimate.base, true).iter().any(|run| run.len() >= LEAST_SPACINGS)
-    });
+    // Jitter alone lets packets stand in line.
+    let is_queued = !estimate.is_unqueued()
+        && (0..probe.rounds.len()).any(|index| {
+            spacings(probe, observed, index, &estimate.base, true)
+                .iter()
+                .any(|run| run.len() >= LEAST_SPACINGS)
+        });
     let mut all: Vec<Found> = Vec::new();
     for length in core::iter::once(None).chain(lengths.iter().copied().map(Some)) {
         let scope = Scope { probe, jitter: estimate.jitter, threshold, span, is_queued };

@@ -14,6 +14,9 @@ const PING_COUNT: usize = 16;
 /// Most packets of a round.
 const MOST_PACKETS: f64 = 10_000.0;
 
+/// Rate of a flood over that of the line: of what is offered, others have a small part.
+const FLOOD: f64 = 6.0;
+
 /// Rate of a round of excess over that of the line.
 const EXCESS: f64 = 1.5;
 
@@ -127,6 +130,12 @@ pub fn round(purpose: Purpose, start: f64, scale: &Scale) -> Vec<Sent> {
             pattern.flow(from, duration, rate * excess, FULL, 0, class::PLAIN);
             pattern.flow(from, duration, small_rate, SMALL, 1, class::PLAIN);
         }
+        Purpose::Flood => {
+            // Half of what is left: others must follow.
+            let half = Scale { bytes: scale.bytes / 2.0, ..*scale };
+            let excess = FLOOD.min(scale.most / rate);
+            pattern.flow(from, half.duration(excess), rate * excess, FULL, 0, class::PLAIN);
+        }
         Purpose::Gentle => {
             let duration = scale.duration(1.08);
             pattern.flow(from, duration, rate * 1.08, FULL, 0, class::PLAIN);
@@ -161,6 +170,7 @@ pub const fn reason(purpose: Purpose) -> &'static str {
         Purpose::Train => "a burst into an idle queue shows bucket, peak rate and depth",
         Purpose::Excess => "half more than the rate for a while shows rate, depth and the law of drops",
         Purpose::Gentle => "a little more than the rate gives a control law time to act",
+        Purpose::Flood => "no packet waits: of far more than the rate, others have little",
         Purpose::Deep => "the queue was not filled yet: far more than the rate shows its limit",
         Purpose::Share => "two flows of unequal rates show whether each has a queue of its own",
         Purpose::Ecn => "flows with and without ECN show marks and a queue for L4S",

@@ -67,6 +67,8 @@ pub enum Purpose {
     Excess,
     /// A flow a little above the rate: time for a control law to act.
     Gentle,
+    /// A flow so far above the rate that others have a small part of it, for a line on which nothing waits.
+    Flood,
     /// A flow far above the rate, for a queue that the others did not fill.
     Deep,
     /// Two flows of unequal rates.
@@ -86,6 +88,7 @@ impl Purpose {
             Self::Excess => "excess",
             Self::Gentle => "gentle",
             Self::Deep => "deep",
+            Self::Flood => "flood",
             Self::Share => "share",
             Self::Ecn => "ecn",
             Self::Classes => "classes",

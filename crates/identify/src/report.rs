@@ -55,6 +55,25 @@ fn rate_of(rate: f64, half: f64, how: &str) -> Property {
     property
 }
 
+/// Longest over least target delay, above which it is not decided.
+const OPEN_TARGETS: f64 = 4.0;
+
+/// Returns the target delay of a law with its interval, whose ends are not equally far from it.
+fn target_of(target: f64, targets: Option<[f64; 2]>) -> Property {
+    let [least, most] = targets.unwrap_or([target; 2]);
+    let half = (most - target).max(target - least);
+    let mut property = Property::number("target", target, half, "s", "the delay that the law holds");
+    property.interval = Some([least, most]);
+    let is_open = most > OPEN_TARGETS * least;
+    let [least, most] = [least, most].map(|target| figures::seconds(Some(target)));
+    property.value = if is_open {
+        format!("not decidable: between {least} and {most}; senders that react would tell")
+    } else {
+        format!("{}, between {least} and {most}", figures::seconds(Some(target)))
+    };
+    property
+}
+
 impl Fit {
     /// Returns the relative half width of the interval of the limit: whole frames are dropped.
     pub fn limit_error(&self) -> f64 {
@@ -218,7 +237,7 @@ fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
         ));
     }
     if fit.candidate.unknown.contains(&Unknown::Target) {
-        all.push(Property::number("target", target, target * 0.3, "s", "the delay that the law holds"));
+        all.push(target_of(target, fit.targets));
     }
     if fit.candidate.unknown.contains(&Unknown::Threshold) {
         all.push(Property::number(

@@ -95,6 +95,8 @@ fn a_files_queue_is_named_and_written() {
     assert_eq!((&found.verdict, found.fits[0].candidate.name), (&Verdict::Decided, "codel"));
     let (rate, half) = found.rate().expect("a rate");
     assert!((rate - SETTING.rate).abs() < half && half < 0.02 * rate, "{rate} +- {half}");
+    let [least, most] = found.fits[0].targets.expect("a target");
+    assert!((least..=most).contains(&SETTING.target), "{least} to {most}");
     let all = properties(&found);
     assert!(all.len() <= 13 && all[0].value.starts_with("codel: "), "{all:?}");
 
@@ -156,12 +158,51 @@ fn rate_and_others_are_told_apart() {
             count: 1,
             worst: (0, 0.0),
             cost: misfit,
+            targets: None,
         };
         let found = moments(&probe, &observed, &seen, &fit, &LENGTHS).expect("moments");
         assert!((found.rate - SETTING.rate).abs() < found.half, "{name}: {found:?}");
         assert!((found.rate / SETTING.rate - 1.0).abs() < 0.02, "{name}: {found:?}");
         assert!((found.others / 1.6e6 - 1.0).abs() < 0.3, "{name}: {found:?}");
     }
+}
+
+/// Line beside others, whose arrivals are later by an exponential draw.
+struct Noisy {
+    line: Line,
+    others: Others,
+    jitter: f64,
+}
+
+impl Prober for Noisy {
+    type Error = std::convert::Infallible;
+    fn send(&mut self, probe: &mut Probe) -> Result<lockgate_identify::Observation, Self::Error> {
+        let mut observed = self.line.pass(probe, self.others, Seed(5)).expect("a queue");
+        let mut random = Random::stream(Seed(5), "jitter");
+        for arrival in observed.rounds.iter_mut().flatten().flatten() {
+            arrival.at += (-(1.0 - random.unit()).ln() * self.jitter * 1e12) as i64;
+        }
+        Ok(observed)
+    }
+}
+
+/// A policer beside others, of which no wait tells anything, is named under a jitter as long as a packet
+/// takes.
+#[test]
+fn a_policer_is_named_beside_others() {
+    let setting = Setting { rate: 60e6, peak: 240e6, bucket: 90_000.0, ..SETTING };
+    let candidate = Candidate::named("policer").expect("a candidate");
+    let text = format!("duration = \"1s\"\n{FLOW}{}", candidate.to_toml(&setting, 0.0));
+    let line = Line::of(&read(&text, &[]), "line:receiver").expect("a line");
+    let others = Others { rate: 12e6, length: 600 };
+    let limits = Limits { most: 240e6, bytes: 60_000_000, ..Limits::default() };
+    let Ok(found) = identify(&mut Noisy { line, others, jitter: 2e-4 }, &limits);
+    let fits: Vec<_> =
+        found.fits.iter().map(|fit| (fit.candidate.name, fit.mean_misfit(), fit.worst)).collect();
+    assert_eq!((&found.verdict, fits[0].0), (&Verdict::Decided, "policer"), "{fits:?}");
+    let (rate, half) = found.rate().expect("a rate");
+    assert!((rate - setting.rate).abs() < half.min(0.02 * rate), "{rate} +- {half}");
+    assert!(found.probe.rounds.iter().any(|round| round.purpose == Purpose::Flood));
 }
 
 /// Without an answer nothing is claimed, and a damaged record is refused in words.

@@ -18,6 +18,8 @@ pub(crate) struct HiddenLine {
     pub(crate) wait: f64,
     /// Depth of the bucket in bytes; zero without one.
     pub(crate) bucket: f64,
+    /// Target delay of its law in seconds; zero without one.
+    pub(crate) target: f64,
     /// Description of the rest.
     pub(crate) text: String,
     line: Line,
@@ -67,6 +69,7 @@ struct Queue {
     text: String,
     bucket: f64,
     wait: f64,
+    target: f64,
 }
 
 /// Returns a shaper or policer, and the depth of its bucket in bytes.
@@ -152,7 +155,12 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
         _ => format!("queue.q = {{ kind = \"dualpi2\", {own}, target = \"{}us\" }}\n", (target * 2e3) as u64),
     };
     let wait = if matches!(family, "fifo" | "fifo-head" | "shaper") { wait } else { 0.0 };
-    Queue { text, bucket, wait }
+    let target = match family {
+        "codel" | "fq_codel" => target * 1e-3,
+        "pie" | "fq_pie" | "dualpi2" => target * 2e-3,
+        _ => 0.0,
+    };
+    Queue { text, bucket, wait, target }
 }
 
 impl HiddenLine {
@@ -190,9 +198,9 @@ impl HiddenLine {
             busy * 100.0,
             queue.text.trim_end().replace('\n', "; ")
         );
-        let Queue { bucket, wait, .. } = queue;
+        let Queue { bucket, wait, target, .. } = queue;
         let seed = seed * 1_000_003 + index as u64;
-        Self { family, rate, wait, bucket, text, line, others, jitter, offset, drift, seed }
+        Self { family, rate, wait, bucket, target, text, line, others, jitter, offset, drift, seed }
     }
 
     /// Limits with which it is probed: those of the command, more for a fast line.
