@@ -2,24 +2,19 @@
 
 use std::io;
 
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer};
+use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 
 use crate::error::Refusal;
-use crate::translations::attributes;
+use crate::netlink::messages::{attributes, read, receive, request};
 
-/// Types of messages: those of every netlink protocol (`linux/netlink.h`), and of nftables
-/// (`linux/netfilter/nf_tables.h`).
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
+/// Types of messages of nftables (`linux/netfilter/nf_tables.h`).
 const CHAIN: u16 = 10 << 8 | 3;
 const GET_CHAIN: u16 = 10 << 8 | 4;
 
-/// Bytes of `struct nlmsghdr` and `struct nfgenmsg`, and of an answer: the kernel fills at most 32 KiB.
-const ENVELOPE: u32 = 16;
+/// Bytes of `struct nfgenmsg`.
 const HEADER: usize = 4;
-const BUFFER: usize = 64 << 10;
 
 /// Family of tables, by its number (`NFPROTO_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +55,22 @@ pub fn hooked_chains(family: Family) -> Result<Vec<HookedChain>, Refusal> {
     let list = || -> io::Result<Vec<HookedChain>> {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
-        let mut request = Vec::with_capacity(20);
-        request.extend((ENVELOPE + HEADER as u32).to_ne_bytes());
-        request.extend(GET_CHAIN.to_ne_bytes());
-        request.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-        // Sequence number and the kernel's port, then the family.
-        request.extend([0, 0, 0, 0, 0, 0, 0, 0, family as u8, 0, 0, 0]);
-        socket.send(&request, 0)?;
-        let (mut found, mut buffer) = (Vec::new(), Vec::with_capacity(BUFFER));
-        while !read(&socket, &mut buffer, &mut found)? {}
-        Ok(found)
+        socket.send(&request(GET_CHAIN, NLM_F_DUMP, 0, &[family as u8, 0, 0, 0]), 0)?;
+        let (mut found, mut buffer) = (Vec::new(), Vec::new());
+        loop {
+            receive(&socket, 0, &mut buffer)?;
+            let end = read(&buffer, 0, &mut |kind, payload| {
+                let chain = (kind == CHAIN).then(|| payload.get(HEADER..).and_then(HookedChain::read));
+                found.extend(chain.flatten());
+            });
+            match end {
+                Ok(false) => {}
+                Ok(true) => return Ok(found),
+                // Chains changed meanwhile.
+                Err(error) if error.raw_os_error() == Some(libc::EINTR) => return Ok(found),
+                Err(error) => return Err(error),
+            }
+        }
     };
     match list() {
         Ok(found) => Ok(found),
@@ -79,30 +80,6 @@ pub fn hooked_chains(family: Family) -> Result<Vec<HookedChain>, Refusal> {
             _ => Err(Refusal::new("list the filters (CAP_NET_ADMIN)", error)),
         },
     }
-}
-
-/// Reads what the kernel has sent at once. Returns true at the end of the list.
-fn read(socket: &Socket, buffer: &mut Vec<u8>, found: &mut Vec<HookedChain>) -> io::Result<bool> {
-    buffer.clear();
-    socket.recv(buffer, 0)?;
-    let mut rest = buffer.as_slice();
-    while let Ok(message) = NetlinkBuffer::new_checked(rest) {
-        rest = rest.get((message.length() as usize).next_multiple_of(4)..).unwrap_or_default();
-        match message.message_type() {
-            ERROR | DONE => {
-                let number = message.payload().first_chunk().map_or(0, |it| i32::from_ne_bytes(*it));
-                return match number {
-                    0 => Ok(true),
-                    // Chains changed meanwhile.
-                    number if number == -libc::EINTR => Ok(true),
-                    number => Err(io::Error::from_raw_os_error(number.wrapping_neg())),
-                };
-            }
-            CHAIN => found.extend(HookedChain::read(message.payload().get(HEADER..).unwrap_or_default())),
-            _ => {}
-        }
-    }
-    Ok(false)
 }
 
 impl HookedChain {
@@ -137,14 +114,7 @@ impl HookedChain {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Attribute of a kind, padded.
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
+    use crate::netlink::messages::attribute;
 
     #[test]
     fn a_chain_that_may_drop_is_read() {

@@ -2,6 +2,7 @@
 //! neighbours.
 
 mod bridging;
+pub(crate) mod messages;
 mod observation;
 mod traffic;
 

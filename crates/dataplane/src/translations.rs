@@ -15,18 +15,16 @@ use std::io;
 use std::os::fd::AsFd;
 
 use lockgate_engine::units::Duration;
-use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer};
+use netlink_packet_core::NLM_F_DUMP;
 use netlink_sys::Socket;
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use rustix::net::sockopt::set_socket_recv_buffer_size_force;
 
 use crate::error::Refusal;
+use crate::netlink::messages::{attributes, find, read, receive, request};
 use crate::poll::PollSet;
 
-/// Types of messages: those of every netlink protocol (`linux/netlink.h`), and of conntrack
-/// (`linux/netfilter/nfnetlink_conntrack.h`).
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
+/// Types of messages of conntrack (`linux/netfilter/nfnetlink_conntrack.h`).
 const NEW: u16 = 1 << 8;
 const GET: u16 = 1 << 8 | 1;
 const DELETE: u16 = 1 << 8 | 2;
@@ -34,13 +32,11 @@ const DELETE: u16 = 1 << 8 | 2;
 /// Groups of the events: new connections, and ended ones (`linux/netfilter/nfnetlink.h`).
 const GROUPS: [u32; 2] = [1, 3];
 
-/// Bytes of `struct nlmsghdr` and `struct nfgenmsg`.
-const ENVELOPE: u32 = 16;
+/// Bytes of `struct nfgenmsg`.
 const HEADER: usize = 4;
 
-/// Bytes of events that may wait to be read, and of those read at once: the kernel fills at most 32 KiB.
+/// Bytes of events that may wait to be read.
 const WAITING: usize = 4 << 20;
-const BUFFER: usize = 64 << 10;
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -97,7 +93,7 @@ impl Translations {
             // Without the right the kernel keeps fewer, and says when some are lost.
             let _ = set_socket_recv_buffer_size_force(events.as_fd(), WAITING);
             GROUPS.iter().try_for_each(|group| events.add_membership(*group))?;
-            Ok(Self { events, lister, buffer: Vec::with_capacity(BUFFER) })
+            Ok(Self { events, lister, buffer: Vec::new() })
         };
         open().map_err(|why| Refusal::new("listen to the tracking of connections", why))
     }
@@ -108,14 +104,9 @@ impl Translations {
     /// If the kernel refuses: without `CAP_NET_ADMIN`, or if it does not track connections.
     pub fn list(&mut self, take: &mut dyn FnMut(Translation)) -> Result<(), Refusal> {
         let mut list = || -> io::Result<()> {
-            let mut request = Vec::with_capacity(20);
-            request.extend((ENVELOPE + HEADER as u32).to_ne_bytes());
-            request.extend(GET.to_ne_bytes());
-            request.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
-            // Sequence number and the kernel's port, then any family.
-            request.extend([0; 8 + HEADER]);
-            self.lister.send(&request, 0)?;
-            while !read(&self.lister, 0, &mut self.buffer, take)? {}
+            // Of any family.
+            self.lister.send(&request(GET, NLM_F_DUMP, 0, &[0; HEADER]), 0)?;
+            while !pass(&self.lister, 0, &mut self.buffer, take)? {}
             Ok(())
         };
         list().map_err(|why| Refusal::new("list the tracked connections (CAP_NET_ADMIN)", why))
@@ -129,7 +120,7 @@ impl Translations {
     pub fn wait(&mut self, limit: Duration, take: &mut dyn FnMut(Translation)) -> Result<Events, Refusal> {
         let mut wait = || -> io::Result<Events> {
             if !PollSet::new([self.events.as_fd()].into_iter()).wait(limit)? {
-                read(&self.events, libc::MSG_DONTWAIT, &mut self.buffer, take)?;
+                pass(&self.events, libc::MSG_DONTWAIT, &mut self.buffer, take)?;
             }
             Ok(Events::Read)
         };
@@ -142,36 +133,19 @@ impl Translations {
     }
 }
 
-/// Reads what the kernel has sent at once. Returns true at the end of a list.
-fn read(
+/// Passes the translations that the kernel has sent at once to `take`. Returns true at the end of a list.
+fn pass(
     socket: &Socket,
     flags: i32,
     buffer: &mut Vec<u8>,
     take: &mut dyn FnMut(Translation),
 ) -> io::Result<bool> {
-    buffer.clear();
-    socket.recv(buffer, flags)?;
-    let mut rest = buffer.as_slice();
-    while let Ok(message) = NetlinkBuffer::new_checked(rest) {
-        rest = rest.get((message.length() as usize).next_multiple_of(4)..).unwrap_or_default();
-        match message.message_type() {
-            ERROR | DONE => {
-                let number = message.payload().first_chunk().map_or(0, |it| i32::from_ne_bytes(*it));
-                return if number == 0 {
-                    Ok(true)
-                } else {
-                    Err(io::Error::from_raw_os_error(number.wrapping_neg()))
-                };
-            }
-            kind @ (NEW | DELETE) => {
-                for translation in translations(message.payload(), kind == DELETE).into_iter().flatten() {
-                    take(translation);
-                }
-            }
-            _ => {}
+    receive(socket, flags, buffer)?;
+    read(buffer, 0, &mut |kind, message| {
+        if [NEW, DELETE].contains(&kind) {
+            translations(message, kind == DELETE).into_iter().flatten().for_each(&mut *take);
         }
-    }
-    Ok(false)
+    })
 }
 
 /// Returns the translations of the connection in a message: at most one of the address that opened it, and
@@ -179,8 +153,8 @@ fn read(
 fn translations(message: &[u8], is_ended: bool) -> [Option<Translation>; 2] {
     const ORIGINAL: u16 = 1;
     const REPLY: u16 = 2;
-    let attributes = || attributes(message.get(HEADER..).unwrap_or_default());
-    let tuple = |of: u16| Tuple::read(attributes().find(|(kind, _)| *kind == of)?.1);
+    let attributes = message.get(HEADER..).unwrap_or_default();
+    let tuple = |of: u16| Tuple::read(find(attributes, of)?);
     let (Some(original), Some(reply)) = (tuple(ORIGINAL), tuple(REPLY)) else { return [None; 2] };
     let outside = |own: (IpAddr, u16), other: (IpAddr, u16), host: (IpAddr, u16)| {
         let ends = OutsideEnds { protocol: original.protocol, own, other };
@@ -205,8 +179,7 @@ impl Tuple {
     fn read(bytes: &[u8]) -> Option<Self> {
         const IP: u16 = 1;
         const PROTOCOL: u16 = 2;
-        let within = |of: u16| attributes(bytes).find(|(kind, _)| *kind == of).map(|(_, value)| value);
-        let (ip, protocol) = (within(IP)?, within(PROTOCOL)?);
+        let (ip, protocol) = (find(bytes, IP)?, find(bytes, PROTOCOL)?);
         // IPv4 source and destination are 1 and 2, of IPv6 3 and 4.
         let address = |of: u16| {
             attributes(ip).find_map(|(kind, value)| match kind {
@@ -215,39 +188,17 @@ impl Tuple {
                 _ => None,
             })
         };
-        let field = |of: u16| attributes(protocol).find(|(kind, _)| *kind == of).map(|(_, value)| value);
-        let port = |of: u16| field(of)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes));
-        let number = *field(1)?.first()?;
+        let port = |of: u16| find(protocol, of)?.first_chunk().map(|bytes| u16::from_be_bytes(*bytes));
+        let number = *find(protocol, 1)?.first()?;
         [TCP, UDP].contains(&number).then_some(())?;
         Some(Self { protocol: number, source: (address(1)?, port(2)?), destination: (address(2)?, port(3)?) })
     }
 }
 
-/// Returns the attributes in `bytes`: kind without flags, and value. Ends at one that is damaged.
-pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
-    const KIND: u16 = 0x3fff;
-    let mut rest = bytes;
-    core::iter::from_fn(move || {
-        let word = |at: usize| rest.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes));
-        let (length, kind) = (usize::from(word(0)?), word(2)?);
-        let value = rest.get(4..length)?;
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some((kind & KIND, value))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.extend(u16::try_from(4 + value.len()).expect("short").to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(value);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
+    use crate::netlink::messages::attribute;
 
     /// Message of a connection; each tuple is source, destination and their ports.
     fn message(protocol: u8, tuples: [([u8; 4], [u8; 4], u16, u16); 2]) -> Vec<u8> {

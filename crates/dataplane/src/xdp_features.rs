@@ -6,14 +6,12 @@ use netlink_sys::protocols::NETLINK_GENERIC;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::netlink::index_of;
+use crate::netlink::messages::{attribute, find, read, receive, request};
 
-/// Headers: of a netlink message, and of generic netlink behind it.
-const HEADER: usize = 16;
-const GENERIC_HEADER: usize = 4;
+/// Header of generic netlink.
+const HEADER: usize = 4;
 
-/// Types, flags, commands and attributes of `linux/netlink.h`, `linux/genetlink.h` and `linux/netdev.h`.
-const TYPE_ERROR: u16 = 2;
-const FLAG_REQUEST: u16 = 1;
+/// Types, commands and attributes of `linux/genetlink.h` and `linux/netdev.h`.
 const FAMILY_CONTROL: u16 = 0x10;
 const COMMAND_GET_FAMILY: u8 = 3;
 const COMMAND_GET_DEVICE: u8 = 1;
@@ -51,18 +49,19 @@ pub fn xdp_features(name: &str) -> io::Result<Option<XdpFeatures>> {
     let mut socket = Socket::new(NETLINK_GENERIC)?;
     socket.bind_auto()?;
     socket.connect(&SocketAddr::new(0, 0))?;
-    let request = message(FAMILY_CONTROL, COMMAND_GET_FAMILY, ATTRIBUTE_FAMILY_NAME, b"netdev\0");
-    let family = match exchange(&socket, &request) {
-        Ok(answer) => attribute(&answer, ATTRIBUTE_FAMILY_ID)
-            .and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?))),
+    let name = attribute(ATTRIBUTE_FAMILY_NAME, b"netdev\0");
+    let family = match exchange(&socket, FAMILY_CONTROL, COMMAND_GET_FAMILY, &name) {
+        Ok(answer) => {
+            find(&answer, ATTRIBUTE_FAMILY_ID).and_then(|id| Some(u16::from_ne_bytes(id.try_into().ok()?)))
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
     let Some(family) = family else { return Ok(None) };
     let answer =
-        exchange(&socket, &message(family, COMMAND_GET_DEVICE, ATTRIBUTE_INDEX, &index.to_ne_bytes()))?;
-    let features = attribute(&answer, ATTRIBUTE_FEATURES)
-        .and_then(|bits| Some(u64::from_ne_bytes(bits.try_into().ok()?)));
+        exchange(&socket, family, COMMAND_GET_DEVICE, &attribute(ATTRIBUTE_INDEX, &index.to_ne_bytes()))?;
+    let features =
+        find(&answer, ATTRIBUTE_FEATURES).and_then(|bits| Some(u64::from_ne_bytes(bits.try_into().ok()?)));
     Ok(features.map(|bits| XdpFeatures {
         is_native: bits & BASIC != 0,
         redirects: bits & REDIRECT != 0,
@@ -71,50 +70,15 @@ pub fn xdp_features(name: &str) -> io::Result<Option<XdpFeatures>> {
     }))
 }
 
-/// Encodes a request with one attribute.
-fn message(family: u16, command: u8, kind: u16, value: &[u8]) -> Vec<u8> {
-    let mut body = vec![command, 1, 0, 0];
-    let length = u16::try_from(4 + value.len()).unwrap_or(u16::MAX);
-    body.extend_from_slice(&length.to_ne_bytes());
-    body.extend_from_slice(&kind.to_ne_bytes());
-    body.extend_from_slice(value);
-    body.resize(body.len().next_multiple_of(4), 0);
-    let length = u32::try_from(HEADER + body.len()).unwrap_or(u32::MAX);
-    let mut bytes = Vec::with_capacity(HEADER + body.len());
-    bytes.extend_from_slice(&length.to_ne_bytes());
-    bytes.extend_from_slice(&family.to_ne_bytes());
-    bytes.extend_from_slice(&FLAG_REQUEST.to_ne_bytes());
-    bytes.extend_from_slice(&1_u32.to_ne_bytes());
-    bytes.extend_from_slice(&0_u32.to_ne_bytes());
-    bytes.extend_from_slice(&body);
-    bytes
-}
-
 /// Sends a request and returns the attributes of the answer (blocking).
-fn exchange(socket: &Socket, request: &[u8]) -> io::Result<Vec<u8>> {
-    socket.send(request, 0)?;
-    let (answer, _) = socket.recv_from_full()?;
-    let kind = answer.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
-    if kind == Some(TYPE_ERROR) {
-        let code =
-            answer.get(HEADER..HEADER + 4).and_then(|code| Some(i32::from_ne_bytes(code.try_into().ok()?)));
-        return Err(io::Error::from_raw_os_error(-code.unwrap_or(-libc::EIO)));
-    }
-    Ok(answer.get(HEADER + GENERIC_HEADER..).unwrap_or_default().to_vec())
-}
-
-/// Returns the value of the first attribute of a kind.
-fn attribute(mut rest: &[u8], wanted: u16) -> Option<&[u8]> {
-    while let [low, high, kind_low, kind_high, ..] = *rest {
-        let length = usize::from(u16::from_ne_bytes([low, high]));
-        let kind = u16::from_ne_bytes([kind_low, kind_high]);
-        let value = rest.get(4..length)?;
-        if kind == wanted {
-            return Some(value);
-        }
-        rest = rest.get(length.next_multiple_of(4)..)?;
-    }
-    None
+fn exchange(socket: &Socket, family: u16, command: u8, attribute: &[u8]) -> io::Result<Vec<u8>> {
+    const SEQUENCE: u32 = 1;
+    let body = [&[command, 1, 0, 0], attribute].concat();
+    socket.send(&request(family, 0, SEQUENCE, &body), 0)?;
+    let (mut buffer, mut answer) = (Vec::new(), Vec::new());
+    receive(socket, 0, &mut buffer)?;
+    read(&buffer, SEQUENCE, &mut |_, payload| answer = payload.get(HEADER..).unwrap_or_default().to_vec())?;
+    Ok(answer)
 }
 
 #[cfg(test)]
@@ -124,18 +88,6 @@ mod tests {
     use crate::namespace::{Namespace, may_make_namespaces};
     use crate::netlink::{Netlink, VethEnd};
     use lockgate_testing::skipped;
-
-    #[test]
-    fn attributes_are_found_in_torn_answers_or_not() {
-        let request = message(7, 1, 3, &[1, 2, 3, 4, 5]);
-        let whole = &request[HEADER + GENERIC_HEADER..];
-        assert_eq!(attribute(whole, 3), Some(&[1, 2, 3, 4, 5][..]));
-        assert_eq!(attribute(whole, 4), None);
-        for length in 0..9 {
-            assert_eq!(attribute(&whole[..length], 3), None);
-        }
-        assert_eq!(attribute(&[0; 64], 3), None, "a length of zero ends the search");
-    }
 
     #[test]
     fn a_veth_tells_its_features_speed_and_offloads() {

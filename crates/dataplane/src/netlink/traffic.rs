@@ -3,29 +3,19 @@
 
 use std::io;
 
-use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST, NetlinkBuffer};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::TcMessage;
 
-use super::Netlink;
+use super::{Netlink, messages};
 use crate::error::Refusal;
-
-/// Types of messages (`linux/netlink.h`).
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
 
 /// Types of messages (`linux/rtnetlink.h`).
 const NEW_DISCIPLINE: u16 = 36;
 const NEW_CLASS: u16 = 40;
 
-/// Bytes of `struct nlmsghdr`.
-const ENVELOPE: usize = 16;
-
 /// Bytes of `struct tcmsg`.
 const HEADER: usize = 20;
-
-/// Bytes for which the kernel is asked at a time: it fills at most 32 KiB.
-const BUFFER: usize = 64 << 10;
 
 /// Queueing discipline or class, as the kernel wrote it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,53 +85,23 @@ impl Netlink {
     /// If the kernel refuses, for example without the capability.
     pub fn change(&mut self, object: &TrafficObject<'_>, is_class: bool) -> Result<(), Refusal> {
         self.sequence += 1;
-        let length = ENVELOPE + HEADER + object.attributes.len();
         let kind = if is_class { NEW_CLASS } else { NEW_DISCIPLINE };
-        let mut bytes = Vec::with_capacity(length);
-        bytes.extend(u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend((NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
-        bytes.extend(self.sequence.to_ne_bytes());
-        // The kernel's port, then the family.
-        bytes.extend([0; 8]);
-        for word in [object.interface, object.handle, object.parent, 0] {
-            bytes.extend(word.to_ne_bytes());
-        }
-        bytes.extend(object.attributes);
+        // The first is the family.
+        let words = [0, object.interface, object.handle, object.parent, 0].map(u32::to_ne_bytes);
+        let body = [words.as_flattened(), object.attributes].concat();
+        let bytes = messages::request(kind, NLM_F_ACK, self.sequence, &body);
         let sent = self.socket.send(&bytes, 0).and_then(|_| self.answers(&mut |_| {}));
         sent.map_err(|error| Refusal::new("change a queue", error))
     }
 
     /// Passes the objects of an answer to `take` until it ends.
     fn answers(&mut self, take: &mut dyn FnMut(TrafficObject<'_>)) -> io::Result<()> {
+        let mut object =
+            |_: u16, payload: &[u8]| TrafficObject::read(payload).into_iter().for_each(&mut *take);
         loop {
-            self.answer.clear();
-            // Kept between dumps: memory of this size is the kernel's again whenever it is freed.
-            self.answer.reserve(BUFFER);
-            self.socket.recv(&mut self.answer, 0)?;
-            let mut rest = self.answer.as_slice();
-            while let Ok(message) = NetlinkBuffer::new_checked(rest) {
-                let length = message.length() as usize;
-                rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-                if message.sequence_number() != self.sequence {
-                    continue;
-                }
-                match message.message_type() {
-                    // Both begin with an error number, which is 0 for none, else negative.
-                    ERROR | DONE => {
-                        let number = message.payload().first_chunk().map_or(0, |it| i32::from_ne_bytes(*it));
-                        return if number == 0 {
-                            Ok(())
-                        } else {
-                            Err(io::Error::from_raw_os_error(number.wrapping_neg()))
-                        };
-                    }
-                    _ => {
-                        if let Some(object) = TrafficObject::read(message.payload()) {
-                            take(object);
-                        }
-                    }
-                }
+            messages::receive(&self.socket, 0, &mut self.answer)?;
+            if messages::read(&self.answer, self.sequence, &mut object)? {
+                return Ok(());
             }
         }
     }
