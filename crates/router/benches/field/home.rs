@@ -163,6 +163,16 @@ enum Traffic {
     Datagrams,
 }
 
+impl Traffic {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both directions",
+            Self::Up => "up alone",
+            Self::Datagrams => "datagrams",
+        }
+    }
+}
+
 struct Part {
     /// Interface, policy, and the port of the frames to the server.
     place: (&'static str, String, &'static str),
@@ -226,21 +236,49 @@ fn mean(values: impl Iterator<Item = f64>) -> String {
     format!("{:.3}", values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Formats the mean share of the connections' bytes that were sent again between two times.
+fn sent_again(before: &[TcpCounts], after: &[TcpCounts]) -> String {
+    mean(before.iter().zip(after).map(|(before, after)| {
+        let since = |of: fn(&TcpCounts) -> u64| (of(after) - of(before)) as f64;
+        since(|it| it.retransmitted.0) / since(|it| it.sent.0)
+    }))
+}
+
 impl Home {
+    /// Opens the connections of a part in one direction, by host.
+    fn bulks(&self, part: &Part, is_up: bool) -> [Vec<Bulk>; 2] {
+        let is_wanted = part.traffic == Traffic::Both || is_up && part.traffic == Traffic::Up;
+        [0, 1].map(|host| {
+            let count = if is_wanted { part.flows[host] } else { 0 };
+            (0..count).map(|_| self.bulk(part.hosts[host], is_up)).collect()
+        })
+    }
+
+    /// Sends pings. Returns two quantiles of their times, and the mean congestion window, in bytes, of each
+    /// host's connections meanwhile.
+    fn ping_with_windows(&self, connections: &[Vec<Bulk>; 2], seconds: u64) -> ([Duration; 2], [f64; 2]) {
+        let mut windows = [(0.0, 0.0); 2];
+        let pings = std::thread::scope(|scope| {
+            let pings = scope.spawn(|| self.ping(seconds));
+            while !pings.is_finished() {
+                for (sum, all) in windows.iter_mut().zip(connections) {
+                    for state in all.iter().filter_map(Bulk::state) {
+                        *sum = (sum.0 + state.cwnd.0 as f64, sum.1 + 1.0);
+                    }
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            pings.join().expect("no panic")
+        });
+        (pings, windows.map(|(sum, count)| sum / count))
+    }
+
     /// Runs a part. Prints its row.
     fn measure(&self, part: &Part, seconds: u64) {
         let &Part { ref place, hosts, flows, traffic, hogs } = part;
         let (name, policy, to_server) = place;
         let (mut router, told) = self.network.start(policy);
-        let of = |is_up: bool| {
-            [0, 1].map(|host| {
-                let is_wanted = traffic == Traffic::Both || is_up && traffic == Traffic::Up;
-                (0..if is_wanted { flows[host] } else { 0 })
-                    .map(|_| self.bulk(hosts[host], is_up))
-                    .collect::<Vec<_>>()
-            })
-        };
-        let [up, down] = [of(true), of(false)];
+        let [up, down] = [true, false].map(|is_up| self.bulks(part, is_up));
         let flood = (traffic == Traffic::Datagrams).then(|| {
             Flood::start((&self.network.hosts[0], hosts), (&self.server, SERVER.into()), flows, 2.0 * UP)
         });
@@ -255,19 +293,7 @@ impl Home {
         let senders = || up.each_ref().map(|all| all.iter().map(|bulk| bulk.counts()[0]).collect::<Vec<_>>());
         let watch = Watch::start(&mut router, to_server, "", destination);
         let (before, sent_before, (begun, first)) = (read(), senders(), sent(&mut router, to_server));
-        let mut windows = [(0.0, 0.0); 2];
-        let [p50, p99] = std::thread::scope(|scope| {
-            let pings = scope.spawn(|| self.ping(seconds));
-            while !pings.is_finished() {
-                for (sum, all) in windows.iter_mut().zip(&up) {
-                    for state in all.iter().filter_map(Bulk::state) {
-                        *sum = (sum.0 + state.cwnd.0 as f64, sum.1 + 1.0);
-                    }
-                }
-                std::thread::sleep(Duration::from_millis(20));
-            }
-            pings.join().expect("no panic")
-        });
+        let ([p50, p99], windows) = self.ping_with_windows(&up, seconds);
         let (after, sent_after, (ended, last)) = (read(), senders(), sent(&mut router, to_server));
         let queues = watch.end();
         let line = [0, 1].map(|side| (last[side] - first[side]) * 8.0 / (ended - begun));
@@ -279,11 +305,10 @@ impl Home {
         };
         let with_data =
             flood.as_ref().map_or_else(|| ports(&up), |flood| flood.ports.map(|port| vec![u32::from(port)]));
-        let of_data = [0, 1].map(|host| {
-            with_data[host].iter().filter_map(|port| queues.get(&(port | 1 << 16))).collect::<Vec<_>>()
-        });
-        let of_acknowledgements = [0, 1]
-            .map(|host| ports(&down)[host].iter().filter_map(|port| queues.get(port)).collect::<Vec<_>>());
+        let of = |ports: [Vec<u32>; 2], kind: u32| {
+            ports.map(|all| all.iter().filter_map(|port| queues.get(&(port | kind))).collect::<Vec<_>>())
+        };
+        let (of_data, of_acknowledgements) = (of(with_data, 1 << 16), of(ports(&down), 0));
         let bytes = |of: &[Vec<&Watched>; 2]| {
             of.each_ref().map(|all| all.iter().map(|queue| queue.bytes).sum::<u64>() as f64)
         };
@@ -293,23 +318,12 @@ impl Home {
         let empty = [1, 0]
             .map(|host| mean(of_data[host].iter().map(|queue| queue.empty_share(turn(host)))))
             .join(", ");
-        let kilobytes =
-            [1, 0].map(|host| format!("{:.1}", windows[host].0 / windows[host].1 / 1e3)).join(", ");
-        let again = [1, 0].map(|host| {
-            let shares = sent_before[host].iter().zip(&sent_after[host]).map(|(before, after)| {
-                let since = |of: fn(&TcpCounts) -> u64| (of(after) - of(before)) as f64;
-                since(|it| it.retransmitted.0) / since(|it| it.sent.0)
-            });
-            mean(shares)
-        });
-        let kind = match traffic {
-            Traffic::Both => "both directions",
-            Traffic::Up => "up alone",
-            Traffic::Datagrams => "datagrams",
-        };
+        let kilobytes = [1, 0].map(|host| format!("{:.1}", windows[host] / 1e3)).join(", ");
+        let again = [1, 0].map(|host| sent_again(&sent_before[host], &sent_after[host])).join(", ");
         println!(
-            "| {name}, {}, {kind} | {hogs} | {:+.2} % | {:+.2} % | {p50:.1?} | {p99:.1?} | {} to {} | {:.2} | {:.2} | {:.2} | {:.2} | {empty} | {kilobytes} | {} |",
+            "| {name}, {}, {} | {hogs} | {:+.2} % | {:+.2} % | {p50:.1?} | {p99:.1?} | {} to {} | {:.2} | {:.2} | {:.2} | {:.2} | {empty} | {kilobytes} | {again} |",
             if hosts[0].is_ipv4() { 4 } else { 6 },
+            traffic.name(),
             (line[0] / UP - 1.0) * 100.0,
             (line[1] / DOWN - 1.0) * 100.0,
             flows[0],
@@ -318,7 +332,6 @@ impl Home {
             goodput(0),
             ratio(data),
             ratio([0, 1].map(|host| data[host] + acknowledgements[host])),
-            again.join(", "),
         );
         drop((up, down, flood));
         let missing = router.stop().expect("drained").total();
