@@ -5,9 +5,10 @@
 
 #[path = "../../router/tests/common/mod.rs"]
 mod common;
-#[path = "promises/stream.rs"]
-#[allow(dead_code, reason = "delays are read by others")]
-mod stream;
+mod promises {
+    #[allow(dead_code, reason = "delays are read by others")]
+    pub(crate) mod stream;
+}
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,8 +18,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{INTERFACES, Network};
+use promises::stream::Stream;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use stream::Stream;
 
 /// Datagrams a second of a stream, and bytes of each.
 const RATE: u64 = 2_000;

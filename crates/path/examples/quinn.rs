@@ -6,14 +6,15 @@
 //! ```
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-#[path = "stacks/quinn.rs"]
-mod quinn;
-#[path = "stacks/transfer.rs"]
-mod transfer;
+mod stacks {
+    pub mod quinn;
+    pub mod transfer;
+}
 
 use std::time::Instant as Clock;
 
 use lockgate_path::{Ecn, Frame, Instant, Path, PathBuilder};
+use stacks::transfer;
 
 fn line() -> PathBuilder {
     Path::between("client", "server").rate("100mbit").delay("20ms").queue("fq_codel")

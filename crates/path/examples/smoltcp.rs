@@ -6,13 +6,14 @@
 //! ```
 #![allow(clippy::print_stdout, missing_docs, unreachable_pub)]
 
-#[path = "stacks/download.rs"]
-mod download;
-#[path = "stacks/smoltcp.rs"]
-mod smoltcp;
+mod stacks {
+    pub mod download;
+    pub mod smoltcp;
+}
 
 use ::smoltcp::socket::tcp::CongestionControl;
 use lockgate_path::Path;
+use stacks::download;
 
 fn main() -> Result<(), lockgate_path::Error> {
     for control in [CongestionControl::None, CongestionControl::Reno, CongestionControl::Cubic] {

@@ -22,13 +22,16 @@
 #[cfg(target_os = "linux")]
 mod connections;
 #[cfg(target_os = "linux")]
-#[path = "../../../live/benches/shared/ends.rs"]
-mod ends;
-#[cfg(target_os = "linux")]
-#[path = "../../../live/benches/shared/places.rs"]
-mod places;
+#[path = "../../../live/benches/shared"]
+mod shared {
+    pub(crate) mod ends;
+    pub(crate) mod places;
+}
 #[cfg(target_os = "linux")]
 mod systems;
+
+#[cfg(target_os = "linux")]
+use shared::{ends, places};
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

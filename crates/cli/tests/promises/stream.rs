@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::common::{HOST_ADDRESSES, Network, open_socket};
+use crate::common::{HOST_ADDRESSES, Network, open_socket};
 
 /// Returns the directions in which a router of a mode queues, each as the mode that queues it alone.
 pub(crate) fn directions(mode: &'static str) -> Vec<&'static str> {

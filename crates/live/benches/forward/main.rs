@@ -15,16 +15,19 @@
 #![allow(clippy::print_stdout, reason = "a bench prints")]
 
 #[cfg(target_os = "linux")]
-#[path = "../shared/ends.rs"]
-mod ends;
-#[cfg(target_os = "linux")]
-#[path = "../shared/places.rs"]
-mod places;
-#[cfg(target_os = "linux")]
 mod routers;
+#[cfg(target_os = "linux")]
+#[path = "../shared"]
+mod shared {
+    pub(crate) mod ends;
+    pub(crate) mod places;
+}
 
 #[cfg(target_os = "linux")]
 use std::path::Path;
+
+#[cfg(target_os = "linux")]
+use shared::{ends, places};
 
 #[cfg(not(target_os = "linux"))]
 fn main() {

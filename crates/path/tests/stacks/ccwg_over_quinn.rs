@@ -10,7 +10,7 @@ use lockgate_path::{Instant, Path};
 use quinn_proto::TransportConfig;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 
-use crate::transfer::transfer_until;
+use crate::stacks::transfer::transfer_until;
 
 /// More than any line of the set carries.
 const UNLIMITED: usize = usize::MAX;

@@ -6,13 +6,12 @@
 )]
 
 mod ccwg_over_quinn;
-#[path = "../../examples/stacks/download.rs"]
-mod download;
-#[path = "../../examples/stacks/quinn.rs"]
-mod quinn;
 mod quinn_over_path;
-#[path = "../../examples/stacks/smoltcp.rs"]
-mod smoltcp;
 mod smoltcp_over_path;
-#[path = "../../examples/stacks/transfer.rs"]
-mod transfer;
+#[path = "../../examples/stacks"]
+mod stacks {
+    pub mod download;
+    pub mod quinn;
+    pub mod smoltcp;
+    pub mod transfer;
+}

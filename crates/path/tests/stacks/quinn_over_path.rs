@@ -3,7 +3,7 @@
 use lockgate_path::{Path, PathBuilder, Summary};
 use quinn_proto::TransportConfig;
 
-use crate::transfer::{Transferred, transfer};
+use crate::stacks::transfer::{Transferred, transfer};
 
 const BYTES: usize = 3_000_000;
 

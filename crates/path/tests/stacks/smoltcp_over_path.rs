@@ -3,7 +3,7 @@
 use lockgate_path::{Path, PathBuilder, Summary};
 use smoltcp::socket::tcp::CongestionControl;
 
-use crate::download::{Downloaded, download};
+use crate::stacks::download::{Downloaded, download};
 
 const BYTES: usize = 2_000_000;
 
