@@ -7,8 +7,11 @@ use std::collections::BTreeMap;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_scenario::model::{Flow, Scenario, Transport};
-use lockgate_scenario::tcp::{Application as Task, InitialSequence, TcpModel};
+use lockgate_scenario::tcp::{Application as Task, Ecn, InitialSequence, TcpModel};
 use lockgate_tcp::application::{Application, Asker, Dialogue, Objects, Server, Stream, User};
+use lockgate_tcp::congestion::create;
+use lockgate_tcp::endpoint::{Endpoint, Role};
+use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 use lockgate_traffic::{Invalid, Law, LawConfig};
 
 use crate::failure::Failure;
@@ -167,6 +170,68 @@ fn pages(
     Ok(Application::User(Box::new(User::new(sizes, think, request.0, objects))))
 }
 
+/// Ticks within which the start of a host's count of ticks is drawn: a granule of the longest timeouts.
+const DRAWN_TICKS: u64 = 4096;
+
+/// Builds the TCP of one end of the connection of flow `of`, whose packets are those of flow `flow`: the
+/// opening end if `active`.
+///
+/// # Errors
+/// If its application cannot be built. Reading the scenario normally finds this first.
+pub fn endpoint(
+    scenario: &Scenario,
+    (of, flow): (usize, usize),
+    connection: &Connection,
+    active: bool,
+    seed: Seed,
+) -> Result<Endpoint, Failure> {
+    let (model, flow) = (&connection.model, &scenario.flows[flow]);
+    let application = application(scenario, of, connection, active, seed)?;
+    let role = match active {
+        // Opened by its dialogue.
+        true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
+        true => Role::Active(connection.start),
+        false => Role::Passive,
+    };
+    // Ticks of a host have a phase of their own, as hosts have not been started together.
+    let node = &scenario.nodes[flow.from];
+    let span = node.tick.as_picos().saturating_mul(DRAWN_TICKS);
+    let draw = Random::stream(seed, &format!("node/{}/ticks", node.name)).unit();
+    let wheel = TimerWheel::new(node.tick, Duration::from_picos((draw * span as f64) as u64));
+    let mut control = create(model.control());
+    control.set_virtual_rtt(model.virtual_rtt);
+    let frame = frame_headers(flow) + model.mss;
+    let mut endpoint = Endpoint::new(role, configs(model, wheel), control, frame, application);
+    if active && let Some(stop) = flow.stop {
+        endpoint.set_stop(Instant::ZERO + stop);
+    }
+    Ok(endpoint)
+}
+
+/// Returns the configuration of an end's sender and receiver.
+fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig) {
+    let sender = SenderConfig {
+        mss: model.mss,
+        initial_window: model.initial_window,
+        minimum_rto: model.minimum_rto,
+        sack: model.sack,
+        ecn: model.ecn.is_on(),
+        pacing: model.pacing,
+        wheel,
+    };
+    let receiver = ReceiverConfig {
+        window: model.receive_window,
+        delayed_ack: model.delayed_ack,
+        quick_acks: model.quick_acks,
+        sack: model.sack,
+        ecn: model.ecn.is_on(),
+        // DCTCP has every mark echoed by the flags of classic ECN (RFC 8257 section 3.2).
+        exact_echo: model.control().wants_marks() || model.ecn == Ecn::Accurate,
+        wheel,
+    };
+    (sender, receiver)
+}
+
 /// Returns the sequence number before the first byte of `flow`, a direction of a connection like `model`.
 pub fn first_sequence(flow: &Flow, model: &TcpModel, seed: Seed) -> u32 {
     let mut random = Random::stream(seed, &format!("flow/{}/sequence", flow.name));
@@ -186,6 +251,6 @@ pub fn network_headers(flow: &Flow) -> u32 {
 }
 
 /// Returns the bytes of headers around a segment in its frame: Ethernet, IP, TCP with time stamps.
-pub fn frame_headers(flow: &Flow) -> u32 {
+pub(crate) fn frame_headers(flow: &Flow) -> u32 {
     network_headers(flow) + 32
 }

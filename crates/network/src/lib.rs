@@ -54,7 +54,7 @@ mod run_setup;
 mod source;
 
 pub use applications::{
-    Connection, application, connection, first_sequence, frame_headers, network_headers, random_files,
+    Connection, application, connection, endpoint, first_sequence, network_headers, random_files,
 };
 pub use build::{build_routers, build_sources};
 pub use controllers::Controllers;

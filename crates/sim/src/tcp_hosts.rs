@@ -15,20 +15,20 @@ use std::num::NonZeroU8;
 use lockgate_autorate::flows::{Acknowledgement, Data};
 use lockgate_engine::classify;
 use lockgate_engine::packet::{FlowId, Header, Packet};
-use lockgate_engine::random::{Random, Seed};
+use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Duration, Instant};
 use lockgate_measure::recording::{FlowRecord, SegmentFields, SegmentOptions, TcpLimit, TcpSample};
-use lockgate_scenario::model::{Flow, NodeModel, Scenario, Transport};
+use lockgate_scenario::model::{Flow, Scenario, Transport};
 use lockgate_scenario::tcp::{Application as Task, Ecn, TcpModel};
+use lockgate_tcp::SenderLimit;
 use lockgate_tcp::application::{DialogueEvent, Order, RequestEvent};
 use lockgate_tcp::congestion::{NO_THRESHOLD, create};
-use lockgate_tcp::endpoint::{Endpoint, Role};
+use lockgate_tcp::endpoint::Endpoint;
 use lockgate_tcp::segment::{Segment, Segments, flag};
-use lockgate_tcp::{ReceiverConfig, SenderConfig, SenderLimit, TimerWheel};
 
 use lockgate_network::{
-    Connection, Failure, HostClock, Passage, application, connection, first_sequence, frame_headers,
-    network_headers, random_files,
+    Connection, Failure, HostClock, Passage, connection, endpoint, first_sequence, network_headers,
+    random_files,
 };
 
 /// One end of a connection, with its node, flow and accounting.
@@ -420,41 +420,6 @@ pub(crate) struct TcpArrival {
     pub(crate) ended: bool,
 }
 
-/// Ticks within which the start of a host's count of ticks is drawn: a granule of the longest timeouts.
-const DRAWN_TICKS: u64 = 4096;
-
-/// Returns the timers of a node's host. Its ticks have a phase of their own, as hosts have not been started
-/// together.
-fn timer_wheel(node: &NodeModel, seed: Seed) -> TimerWheel {
-    let span = node.tick.as_picos().saturating_mul(DRAWN_TICKS);
-    let draw = Random::stream(seed, &format!("node/{}/ticks", node.name)).unit();
-    TimerWheel::new(node.tick, Duration::from_picos((draw * span as f64) as u64))
-}
-
-/// Returns the configuration of an end's sender and receiver.
-fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig) {
-    let sender = SenderConfig {
-        mss: model.mss,
-        initial_window: model.initial_window,
-        minimum_rto: model.minimum_rto,
-        sack: model.sack,
-        ecn: model.ecn.is_on(),
-        pacing: model.pacing,
-        wheel,
-    };
-    let receiver = ReceiverConfig {
-        window: model.receive_window,
-        delayed_ack: model.delayed_ack,
-        quick_acks: model.quick_acks,
-        sack: model.sack,
-        ecn: model.ecn.is_on(),
-        // DCTCP has every mark echoed by the flags of classic ECN (RFC 8257 section 3.2).
-        exact_echo: model.control().wants_marks() || model.ecn == Ecn::Accurate,
-        wheel,
-    };
-    (sender, receiver)
-}
-
 fn build_end(
     scenario: &Scenario,
     (of, index, flow, start): (usize, usize, &Flow, Instant),
@@ -462,29 +427,15 @@ fn build_end(
     active: bool,
     seed: Seed,
 ) -> Result<End, Failure> {
-    let application = application(scenario, of, &Connection { model: *model, start }, active, seed)?;
-    let role = match active {
-        // Opened by its dialogue.
-        true if flow.ftp.is_some() => Role::Active(Instant::NEVER),
-        true => Role::Active(start),
-        false => Role::Passive,
-    };
-    let frame = frame_headers(flow) + model.mss;
-    let node = &scenario.nodes[flow.from];
-    let configs = configs(model, timer_wheel(node, seed));
-    let mut control = create(model.control());
+    let endpoint = endpoint(scenario, (of, index), &Connection { model: *model, start }, active, seed)?;
     // Not capable, ECT(1) or ECT(0), as both ends send their control packets.
-    let ace_of_handshake = match (model.ecn, control.ecn_codepoint()) {
+    let ace_of_handshake = match (model.ecn, create(model.control()).ecn_codepoint()) {
         (Ecn::Accurate, None) => NonZeroU8::new(0b010),
         (Ecn::Accurate, Some(0b01)) => NonZeroU8::new(0b011),
         (Ecn::Accurate, Some(_)) => NonZeroU8::new(0b100),
         _ => None,
     };
-    control.set_virtual_rtt(model.virtual_rtt);
-    let mut endpoint = Endpoint::new(role, configs, control, frame, application);
-    if active && let Some(stop) = flow.stop {
-        endpoint.set_stop(Instant::ZERO + stop);
-    }
+    let node = &scenario.nodes[flow.from];
     Ok(End {
         endpoint,
         flow: FlowId(index as u32),

@@ -3,19 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use lockgate_engine::random::{Random, Seed};
-use lockgate_network::{Connection, Source, application, build_sources, connection, frame_headers};
-use lockgate_network::{first_sequence, network_headers, random_files};
-use lockgate_path::{
-    Acknowledgement, Delivery, Dscp, Duration, Ecn, End, Fate, Frame, Instant, Path, PathBuilder,
-};
+use lockgate_engine::random::Seed;
+use lockgate_network::{Connection, Source, build_sources, connection, endpoint, first_sequence};
+use lockgate_network::{network_headers, random_files};
+use lockgate_path::{Acknowledgement, Delivery, Dscp, Ecn, End, Fate, Frame, Instant, Path, PathBuilder};
 use lockgate_path::{Finished, Segment};
-use lockgate_scenario::tcp::{Application as Task, Ecn as EcnMode, TcpModel};
+use lockgate_scenario::tcp::Application as Task;
 use lockgate_scenario::{Scenario, Transport};
-use lockgate_tcp::congestion::create;
-use lockgate_tcp::endpoint::{Endpoint, Role};
+use lockgate_tcp::endpoint::Endpoint;
 use lockgate_tcp::segment::Segments;
-use lockgate_tcp::{ReceiverConfig, SenderConfig, TimerWheel};
 
 /// An end of a connection, as the simulator's hosts have it.
 struct Tcp {
@@ -55,48 +51,14 @@ fn taken(scenario: &Scenario, which: Taken) -> Vec<usize> {
     (0..scenario.flows.len()).filter(|flow| is_taken(&scenario.flows[*flow])).collect()
 }
 
-fn configs(model: &TcpModel, wheel: TimerWheel) -> (SenderConfig, ReceiverConfig) {
-    let sender = SenderConfig {
-        mss: model.mss,
-        initial_window: model.initial_window,
-        minimum_rto: model.minimum_rto,
-        sack: model.sack,
-        ecn: model.ecn.is_on(),
-        pacing: model.pacing,
-        wheel,
-    };
-    let receiver = ReceiverConfig {
-        window: model.receive_window,
-        delayed_ack: model.delayed_ack,
-        quick_acks: model.quick_acks,
-        sack: model.sack,
-        ecn: model.ecn.is_on(),
-        exact_echo: model.control().wants_marks() || model.ecn == EcnMode::Accurate,
-        wheel,
-    };
-    (sender, receiver)
-}
-
 fn tcp(scenario: &Scenario, of: usize, flow: usize, start: &Connection, active: bool, seed: Seed) -> Tcp {
-    let (model, own) = (&start.model, &scenario.flows[flow]);
-    let node = &scenario.nodes[own.from];
-    let span = node.tick.as_picos().saturating_mul(4096);
-    let draw = Random::stream(seed, &format!("node/{}/ticks", node.name)).unit();
-    let wheel = TimerWheel::new(node.tick, Duration::from_picos((draw * span as f64) as u64));
-    let mut control = create(model.control());
-    control.set_virtual_rtt(model.virtual_rtt);
-    let role = if active { Role::Active(start.start) } else { Role::Passive };
-    let frame = frame_headers(own) + model.mss;
-    let application = application(scenario, of, start, active, seed).expect("an application");
-    let mut endpoint = Endpoint::new(role, configs(model, wheel), control, frame, application);
-    if active && let Some(stop) = own.stop {
-        endpoint.set_stop(Instant::ZERO + stop);
-    }
+    let own = &scenario.flows[flow];
+    let mut endpoint = endpoint(scenario, (of, flow), start, active, seed).expect("an endpoint");
     let armed = endpoint.next(Instant::ZERO);
     Tcp {
         endpoint,
         headers: network_headers(own),
-        first_sequence: first_sequence(own, model, seed),
+        first_sequence: first_sequence(own, &start.model, seed),
         traffic_class: own.traffic_class & !0b11,
         armed,
     }
