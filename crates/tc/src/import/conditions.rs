@@ -114,28 +114,19 @@ impl Conditions {
         if let Some(action) = filter.actions.first() {
             return Err(Problem::new(action.at, "the `action` of a filter is not understood"));
         }
-        let mut conditions = Self::default();
-        match &classifier.value {
+        let marked = match &classifier.value {
             Classifier::U32(selectors) => {
-                for selector in selectors {
-                    if matches!(&**selector, Selector::Mark(_)) {
-                        let why = "`match mark` is not understood: packets of a scenario have no mark";
-                        return Err(Problem::new(selector.at, why));
-                    }
-                    conditions.selector(selector).map_err(|why| Problem::new(selector.at, why))?;
-                }
+                let mark = selectors.iter().find(|selector| matches!(selector.value, Selector::Mark(_)));
+                mark.map(|mark| (mark.at, "`match mark` is"))
             }
-            Classifier::Flower(keys) => {
-                for key in keys {
-                    conditions.key(key).map_err(|why| Problem::new(key.at, why))?;
-                }
-            }
-            Classifier::Fw => {
-                let why = "filters of kind `fw` are not understood: packets of a scenario have no mark";
-                return Err(Problem::new(classifier.at, why));
-            }
-            Classifier::Matchall => {}
+            Classifier::Fw => Some((classifier.at, "filters of kind `fw` are")),
+            Classifier::Flower(_) | Classifier::Matchall => None,
+        };
+        if let Some((at, what)) = marked {
+            let why = format!("{what} not understood: packets of a scenario have no mark");
+            return Err(Problem::new(at, why));
         }
+        let conditions = Self::of_filter(filter)?;
         conditions.check().map_err(|why| Problem::new(classifier.at, why))?;
         Ok(conditions)
     }
@@ -212,6 +203,7 @@ impl Conditions {
 
     /// Returns true if no packet satisfies the conditions.
     pub(super) fn is_empty(&self) -> bool {
+        // Version and header length of a packet without options.
         self.is_contradiction || (0x45 ^ self.values[0]) & self.masks[0] != 0
     }
 
@@ -242,17 +234,7 @@ impl Conditions {
     /// # Errors
     /// Returns a condition that a scenario cannot express.
     pub(super) fn rules(&self) -> Result<Vec<Rule>, String> {
-        if self.is_empty() {
-            return Err("no packet is what the filter asks for".to_owned());
-        }
-        let understood =
-            |at: usize| matches!(at, 0..=3 | 9 | 12..=23 | 33) || (at == 32 && self.masks[32] & 0xf0 == 0);
-        if let Some(at) = (0..BYTES).find(|at| self.masks[*at] != 0 && !understood(*at)) {
-            return Err(format!("byte {at} of the headers is not understood"));
-        }
-        if !matches!(self.masks[9], 0 | 0xff) {
-            return Err("a mask on the `protocol` is not understood".to_owned());
-        }
+        self.check_bytes()?;
         if self.masks[32] & 0x0f != 0 {
             return Err("reserved bits of the TCP flags are not understood".to_owned());
         }
@@ -382,11 +364,10 @@ impl Conditions {
         self.bytes(at, 4, Masked { value: address.to_bits(), mask: mask.to_bits() })
     }
 
-    /// Checks that the conditions are supported, and that packets can satisfy them.
-    fn check(&self) -> Result<(), String> {
-        // Version and header length of a packet without options.
-        let is_other = (0x45 ^ self.values[0]) & self.masks[0] != 0;
-        if self.is_contradiction || is_other {
+    /// Checks that some packet may satisfy the conditions, and that they compare only bytes that are
+    /// supported.
+    fn check_bytes(&self) -> Result<(), String> {
+        if self.is_empty() {
             return Err("no packet is what the filter asks for".to_owned());
         }
         let understood =
@@ -397,6 +378,12 @@ impl Conditions {
         if !matches!(self.masks[9], 0 | 0xff) {
             return Err("a mask on the `protocol` is not understood".to_owned());
         }
+        Ok(())
+    }
+
+    /// Checks that the conditions are supported, and that packets can satisfy them.
+    fn check(&self) -> Result<(), String> {
+        self.check_bytes()?;
         let (clear, unnamed) = (self.masks[33] & !self.values[33], self.masks[32]);
         if clear | unnamed != 0 {
             return Err("`tcp_flags` that must not be set are not understood".to_owned());
@@ -566,49 +553,32 @@ pub(super) fn merged(rules: Vec<Rule>) -> Vec<Rule> {
 
 /// Returns the rule that takes what either takes; `None` if no single rule does.
 fn joined(one: &Rule, other: &Rule) -> Option<Rule> {
-    let ports = |a: Option<(u16, u16)>, b: Option<(u16, u16)>| {
-        let ((low, end), (start, high)) = a.zip(b)?;
-        (end.checked_add(1)? == start).then_some((low, high))
-    };
-    let lengths = |a: Option<(u32, u32)>, b: Option<(u32, u32)>| {
-        let ((low, end), (start, high)) = a.zip(b)?;
-        (end.checked_add(1)? == start).then_some((low, high))
-    };
+    fn adjoined<T: Copy + Into<u32>>(one: Option<(T, T)>, other: Option<(T, T)>) -> Option<(T, T)> {
+        let ((low, end), (start, high)) = one.zip(other)?;
+        (end.into().checked_add(1)? == start.into()).then_some((low, high))
+    }
     let codes = || {
         let is_both = !one.code_points.is_empty() && !other.code_points.is_empty();
-        is_both.then(|| one.code_points.iter().chain(&other.code_points).copied().collect::<Vec<_>>())
+        is_both.then(|| [&one.code_points[..], &other.code_points].concat())
     };
-    let candidates = [
-        ports(one.source_port, other.source_port)
-            .map(|range| Rule { source_port: Some(range), ..one.clone() }),
-        ports(one.destination_port, other.destination_port)
-            .map(|range| Rule { destination_port: Some(range), ..one.clone() }),
-        lengths(one.length, other.length).map(|range| Rule { length: Some(range), ..one.clone() }),
-        codes().map(|code_points| Rule { code_points, ..one.clone() }),
-    ];
-    // The rules must be the same but for what is joined.
-    candidates.into_iter().flatten().find(|candidate| {
-        let back = Rule {
-            source_port: if candidate.source_port == one.source_port {
-                other.source_port
-            } else {
-                one.source_port
-            },
-            destination_port: if candidate.destination_port == one.destination_port {
-                other.destination_port
-            } else {
-                one.destination_port
-            },
-            length: if candidate.length == one.length { other.length } else { one.length },
-            code_points: if candidate.code_points == one.code_points {
-                other.code_points.clone()
-            } else {
-                one.code_points.clone()
-            },
-            ..other.clone()
-        };
-        back == *one
-    })
+    // Each candidate, and the other rule with the field that is joined as the first has it: the rest must be
+    // the same.
+    let (first, second) = (|| one.clone(), || other.clone());
+    let source_port = adjoined(one.source_port, other.source_port).map(|range| {
+        let joined = Rule { source_port: Some(range), ..first() };
+        (joined, Rule { source_port: one.source_port, ..second() })
+    });
+    let destination_port = adjoined(one.destination_port, other.destination_port).map(|range| {
+        let joined = Rule { destination_port: Some(range), ..first() };
+        (joined, Rule { destination_port: one.destination_port, ..second() })
+    });
+    let length = adjoined(one.length, other.length)
+        .map(|range| (Rule { length: Some(range), ..first() }, Rule { length: one.length, ..second() }));
+    let code_points = codes().map(|code_points| {
+        (Rule { code_points, ..first() }, Rule { code_points: one.code_points.clone(), ..second() })
+    });
+    let mut candidates = [source_port, destination_port, length, code_points].into_iter().flatten();
+    candidates.find_map(|(joined, back)| (back == *one).then_some(joined))
 }
 
 /// Returns each rule with each value set.
@@ -616,18 +586,12 @@ fn product<T>(rules: &[Rule], values: &[T], set: impl Fn(&mut Rule, &T)) -> Resu
     if rules.len() * values.len() > MOST_RULES {
         return Err(format!("the masks stand for more than {MOST_RULES} rules"));
     }
-    let with = |rule: &Rule| {
-        let rule = rule.clone();
-        values
-            .iter()
-            .map(|value| {
-                let mut rule = rule.clone();
-                set(&mut rule, value);
-                rule
-            })
-            .collect::<Vec<_>>()
+    let with = |rule: &Rule, value: &T| {
+        let mut rule = rule.clone();
+        set(&mut rule, value);
+        rule
     };
-    Ok(rules.iter().flat_map(with).collect())
+    Ok(rules.iter().flat_map(|rule| values.iter().map(move |value| with(rule, value))).collect())
 }
 
 /// Returns the offset of a port.
