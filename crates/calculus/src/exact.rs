@@ -18,11 +18,6 @@ pub fn seconds(picos: u64) -> Exact {
     ratio(picos, PICOS)
 }
 
-/// Returns seconds as whole picoseconds, rounded up; `None` if they are negative or more than a `u64` holds.
-pub fn ceil_picos(seconds: &Exact) -> Option<u64> {
-    u64::try_from((seconds * ratio(PICOS, 1)).ceil().to_integer()).ok()
-}
-
 /// Returns the nearest number that a float can show to nine digits, for printing.
 pub fn to_f64(exact: &Exact) -> f64 {
     // Scaled, so that numerators and denominators of any length give a finite float.

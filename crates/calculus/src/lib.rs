@@ -42,7 +42,7 @@ mod theorem;
 pub use analysis::{Bounds, Derivation, FlowBound, Step, analyse};
 pub use arrival::{Arrival, Line};
 pub use disciplines::{Rounds, Term};
-pub use exact::{Exact, ceil_picos, ratio, seconds, to_f64};
+pub use exact::{Exact, ratio, seconds, to_f64};
 pub use network::{Bucket, FairLaw, Flow, Hop, Kind, Network, Node, Server, TokenClass, TwoRates};
 pub use service::{Piece, Service};
 pub use station::QueueBound;

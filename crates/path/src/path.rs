@@ -119,11 +119,6 @@ impl Path {
         [End::at(0), End::at(1)]
     }
 
-    /// Returns all ends, two for each pair, in the order in which they were named.
-    pub fn all_ends(&self) -> impl Iterator<Item = End> + use<> {
-        (0..self.sides.len() as u32).map(End::at)
-    }
-
     /// Returns the end at a node.
     ///
     /// # Errors
