@@ -251,7 +251,7 @@ impl Classification {
         for (flow, path) in &self.paths {
             let mut ours: Vec<Handle> = Vec::new();
             for leaf in leaves {
-                let takes = leaf.takes(flow).map_err(|why| Problem::new(self.at, why))?;
+                let takes = leaf.takes(flow).map_err(|why| why.at(self.at))?;
                 if takes != Some(false) {
                     ours.push(leaf.class);
                 }

@@ -1,9 +1,11 @@
 //! Conditions of a filter, as bits of an IPv4 header and of the transport header after it.
 
 mod covers;
+mod inexpressible;
 
 use core::net::Ipv4Addr;
 
+pub(crate) use self::inexpressible::Inexpressible;
 use crate::parse::masked_of;
 use crate::problem::Problem;
 use crate::syntax::{Classifier, End, Filter, Key, Masked, Offset, Prefix, Selector};
@@ -127,7 +129,7 @@ impl Conditions {
             return Err(Problem::new(at, why));
         }
         let conditions = Self::of_filter(filter)?;
-        conditions.check().map_err(|why| Problem::new(classifier.at, why))?;
+        conditions.check().map_err(|why| why.at(classifier.at))?;
         Ok(conditions)
     }
 
@@ -141,12 +143,12 @@ impl Conditions {
         match &filter.classifier.value {
             Classifier::U32(selectors) => {
                 for selector in selectors {
-                    conditions.selector(selector).map_err(|why| Problem::new(selector.at, why))?;
+                    conditions.selector(selector).map_err(|why| why.at(selector.at))?;
                 }
             }
             Classifier::Flower(keys) => {
                 for key in keys {
-                    conditions.key(key).map_err(|why| Problem::new(key.at, why))?;
+                    conditions.key(key).map_err(|why| why.at(key.at))?;
                 }
             }
             Classifier::Fw => {
@@ -174,7 +176,12 @@ impl Conditions {
     ///
     /// # Errors
     /// If the key is outside the headers.
-    pub(super) fn add_bucket(&mut self, key: (u32, Offset), bucket: u16, divisor: u32) -> Result<(), String> {
+    pub(super) fn add_bucket(
+        &mut self,
+        key: (u32, Offset),
+        bucket: u16,
+        divisor: u32,
+    ) -> Result<(), Inexpressible> {
         let (mask, offset) = key;
         let shift = mask.trailing_zeros().min(31);
         let mask = mask & (divisor.saturating_sub(1) << shift);
@@ -233,16 +240,16 @@ impl Conditions {
     ///
     /// # Errors
     /// Returns a condition that a scenario cannot express.
-    pub(super) fn rules(&self) -> Result<Vec<Rule>, String> {
+    pub(super) fn rules(&self) -> Result<Vec<Rule>, Inexpressible> {
         self.check_bytes()?;
         if self.masks[32] & 0x0f != 0 {
-            return Err("reserved bits of the TCP flags are not understood".to_owned());
+            return Err(Inexpressible::ReservedFlags);
         }
         if leading(word(&self.masks, 2, 2), 16).is_none() {
-            return Err("a mask on the length whose ones do not stand together is not understood".to_owned());
+            return Err(Inexpressible::LengthMask);
         }
         if self.masks[33] != 0 && self.protocol() != Some(6) {
-            return Err("`tcp_flags` belong to a filter for protocol 6, tcp".to_owned());
+            return Err(Inexpressible::FlagsWithoutTcp);
         }
         let flags = |bits: u8| (0..8).filter(|bit| bits >> bit & 1 == 1).map(|bit| FLAGS[bit]).collect();
         let plain = Rule {
@@ -280,17 +287,16 @@ impl Conditions {
             }
         }
         if rules.is_empty() {
-            return Err("no packet is what the filter asks for".to_owned());
+            return Err(Inexpressible::NoPacket);
         }
         Ok(rules)
     }
 
     /// Returns the ranges of a field whose mask may have gaps.
-    fn expanded(&self, at: usize, size: usize) -> Result<Vec<(u32, u32)>, String> {
+    fn expanded(&self, at: usize, size: usize) -> Result<Vec<(u32, u32)>, Inexpressible> {
         let full = u32::MAX >> (32 - 8 * size);
         let (value, mask) = (word(&self.values, at, size), word(&self.masks, at, size));
-        ranges(value, mask, full)
-            .ok_or_else(|| format!("the mask `{mask:#x}` stands for more than {MOST_RULES} ranges"))
+        ranges(value, mask, full).ok_or(Inexpressible::Ranges(mask))
     }
 
     /// Returns true if it compares the two bits of ECN in the TOS byte.
@@ -299,7 +305,7 @@ impl Conditions {
     }
 
     /// Adds a condition of `u32`.
-    fn selector(&mut self, selector: &Selector) -> Result<(), String> {
+    fn selector(&mut self, selector: &Selector) -> Result<(), Inexpressible> {
         match *selector {
             Selector::Address(end, prefix) => self.address(end, prefix),
             Selector::Protocol(bits) => self.bytes(9, 1, bits),
@@ -321,7 +327,7 @@ impl Conditions {
     }
 
     /// Adds a condition of `flower`.
-    fn key(&mut self, key: &Key) -> Result<(), String> {
+    fn key(&mut self, key: &Key) -> Result<(), Inexpressible> {
         match *key {
             // All packets of a run are IPv4.
             Key::Ip => Ok(()),
@@ -340,7 +346,7 @@ impl Conditions {
     }
 
     /// Requires `size` bytes from `at` on.
-    fn bytes(&mut self, at: usize, size: usize, bits: Masked) -> Result<(), String> {
+    fn bytes(&mut self, at: usize, size: usize, bits: Masked) -> Result<(), Inexpressible> {
         for index in 0..size {
             let shift = 8 * (size - 1 - index);
             let (value, mask) = ((bits.value >> shift) as u8, (bits.mask >> shift) as u8);
@@ -349,7 +355,7 @@ impl Conditions {
             }
             let at = at.saturating_add(index);
             if at >= BYTES {
-                return Err(format!("byte {at} of the headers is not understood"));
+                return Err(Inexpressible::Byte(at));
             }
             self.is_contradiction |= (self.values[at] ^ value) & self.masks[at] & mask != 0;
             self.values[at] |= value & mask;
@@ -359,48 +365,46 @@ impl Conditions {
     }
 
     /// Requires an address.
-    fn address(&mut self, end: End, Prefix { address, mask }: Prefix) -> Result<(), String> {
+    fn address(&mut self, end: End, Prefix { address, mask }: Prefix) -> Result<(), Inexpressible> {
         let at = if end == End::Source { 12 } else { 16 };
         self.bytes(at, 4, Masked { value: address.to_bits(), mask: mask.to_bits() })
     }
 
     /// Checks that some packet may satisfy the conditions, and that they compare only bytes that are
     /// supported.
-    fn check_bytes(&self) -> Result<(), String> {
+    fn check_bytes(&self) -> Result<(), Inexpressible> {
         if self.is_empty() {
-            return Err("no packet is what the filter asks for".to_owned());
+            return Err(Inexpressible::NoPacket);
         }
         let understood =
             |at: usize| matches!(at, 0..=3 | 9 | 12..=23 | 33) || (at == 32 && self.masks[32] & 0xf0 == 0);
         if let Some(at) = (0..BYTES).find(|at| self.masks[*at] != 0 && !understood(*at)) {
-            return Err(format!("byte {at} of the headers is not understood"));
+            return Err(Inexpressible::Byte(at));
         }
         if !matches!(self.masks[9], 0 | 0xff) {
-            return Err("a mask on the `protocol` is not understood".to_owned());
+            return Err(Inexpressible::ProtocolMask);
         }
         Ok(())
     }
 
     /// Checks that the conditions are supported, and that packets can satisfy them.
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Inexpressible> {
         self.check_bytes()?;
         let (clear, unnamed) = (self.masks[33] & !self.values[33], self.masks[32]);
         if clear | unnamed != 0 {
-            return Err("`tcp_flags` that must not be set are not understood".to_owned());
+            return Err(Inexpressible::ClearFlags);
         }
         if self.masks[33] != 0 && self.protocol() != Some(6) {
-            return Err("`tcp_flags` belong to a filter for protocol 6, tcp".to_owned());
+            return Err(Inexpressible::FlagsWithoutTcp);
         }
         for (at, size) in [(2, 2), (12, 4), (16, 4), (20, 2), (22, 2)] {
             let mask = word(&self.masks, at, size);
             if leading(mask, 8 * size as u32).is_none() {
-                return Err(format!(
-                    "the mask `{mask:#x}` is not understood: its ones do not stand together"
-                ));
+                return Err(Inexpressible::Mask(mask));
             }
         }
         if (0..2).any(|end| self.port_range(end).is_none()) || self.lengths().1 < self.lengths().0 {
-            return Err("no packet is what the filter asks for".to_owned());
+            return Err(Inexpressible::NoPacket);
         }
         Ok(())
     }
@@ -475,7 +479,7 @@ impl Conditions {
     ///
     /// # Errors
     /// Fails if a property of the flow that is compared is unknown.
-    pub(super) fn takes(&self, flow: &Headers, is_ours: bool) -> Result<Option<bool>, String> {
+    pub(super) fn takes(&self, flow: &Headers, is_ours: bool) -> Result<Option<bool>, Inexpressible> {
         let within = |(low, high): (u16, u16), port: u16| (low..=high).contains(&port);
         let asked = if is_ours { self.masks[1] & CODE_POINT } else { self.masks[1] };
         let ecn = asked & !CODE_POINT;
@@ -486,7 +490,7 @@ impl Conditions {
         {
             return Ok(Some(false));
         }
-        let unsaid = |what: &str| format!("a filter compares {what}, unknown for flow `{}`", flow.name);
+        let unsaid = |what| Inexpressible::Unknown { what, flow: flow.name.clone() };
         if self.has_addresses() {
             let addresses = flow.addresses.ok_or_else(|| unsaid("addresses"))?;
             for (address, at) in addresses.into_iter().zip([12, 16]) {
@@ -582,9 +586,9 @@ fn joined(one: &Rule, other: &Rule) -> Option<Rule> {
 }
 
 /// Returns each rule with each value set.
-fn product<T>(rules: &[Rule], values: &[T], set: impl Fn(&mut Rule, &T)) -> Result<Vec<Rule>, String> {
+fn product<T>(rules: &[Rule], values: &[T], set: impl Fn(&mut Rule, &T)) -> Result<Vec<Rule>, Inexpressible> {
     if rules.len() * values.len() > MOST_RULES {
-        return Err(format!("the masks stand for more than {MOST_RULES} rules"));
+        return Err(Inexpressible::Rules);
     }
     let with = |rule: &Rule, value: &T| {
         let mut rule = rule.clone();

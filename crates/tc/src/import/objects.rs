@@ -436,7 +436,7 @@ impl<'a> Tables<'a> {
             match key {
                 Some(key) => {
                     let added = inner.add_bucket(key, *bucket, divisor);
-                    added.map_err(|why| Problem::new(at, why))?;
+                    added.map_err(|why| why.at(at))?;
                 }
                 None if *bucket > 0 => continue,
                 None => {}

@@ -64,7 +64,7 @@ impl<'a> Tried<'a> {
     pub(super) fn path_of(&self, flow: &Headers) -> Result<(Vec<Handle>, bool), Problem> {
         let mut path = Vec::new();
         for filter in &self.filters {
-            let takes = filter.conditions.takes(flow, false).map_err(|why| Problem::new(filter.at, why))?;
+            let takes = filter.conditions.takes(flow, false).map_err(|why| why.at(filter.at))?;
             if takes != Some(false) {
                 path.push(filter.class);
             }

@@ -1,7 +1,7 @@
 //! Packets of a class without subclasses, and their rules in a scenario.
 
 use crate::handle::Handle;
-use crate::import::conditions::{Conditions, Headers, Rule, merged};
+use crate::import::conditions::{Conditions, Headers, Inexpressible, Rule, merged};
 
 /// The packets of a class without subclasses.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Leaf {
     ///
     /// # Errors
     /// Returns what a scenario cannot express.
-    pub(crate) fn ordered_rules(&self) -> Result<Vec<Rule>, String> {
+    pub(crate) fn ordered_rules(&self) -> Result<Vec<Rule>, Inexpressible> {
         let mut all = Vec::new();
         let number = |index: usize| u32::try_from(index + 1).unwrap_or(u32::MAX);
         for (conditions, index) in self.rules.iter().zip(&self.order) {
@@ -52,7 +52,7 @@ impl Leaf {
     ///
     /// # Errors
     /// Returns what a scenario cannot express.
-    pub(crate) fn plain_rules(&self) -> Result<Vec<Rule>, String> {
+    pub(crate) fn plain_rules(&self) -> Result<Vec<Rule>, Inexpressible> {
         if self.is_rest {
             return Ok(Vec::new());
         }
@@ -96,7 +96,7 @@ impl Leaf {
 
     /// Returns true if the rules of a scenario match all packets of this flow, false if none, `None` if
     /// some.
-    pub(super) fn takes(&self, flow: &Headers) -> Result<Option<bool>, String> {
+    pub(super) fn takes(&self, flow: &Headers) -> Result<Option<bool>, Inexpressible> {
         if self.is_rest {
             return Ok(Some(true));
         }

@@ -72,7 +72,7 @@ impl Builder<'_> {
         let leaf = classification.leaf(class);
         self.plain_leaves += usize::from(self.lines.len() == lines);
         queue.rules = if self.objects.is_general {
-            leaf.plain_rules().map_err(|why| self.at_filter(class, why))?
+            leaf.plain_rules().map_err(|why| self.at_filter(class, &why))?
         } else {
             leaf.rules()
         };

@@ -3,6 +3,7 @@
 use super::{Builder, Queue};
 use crate::handle::Handle;
 use crate::import::classification::Leaf;
+use crate::import::conditions::Inexpressible;
 use crate::problem::Problem;
 
 /// Returns the classes without subclasses, in the order in which they are tried.
@@ -33,10 +34,10 @@ pub(super) fn sort_by_filter(queues: &mut [Queue]) {
 
 impl Builder<'_> {
     /// Returns the problem of a filter that leads to a class.
-    pub(super) fn at_filter(&self, class: Handle, why: String) -> Problem {
+    pub(super) fn at_filter(&self, class: Handle, why: &Inexpressible) -> Problem {
         let mut filters = self.objects.rules.iter().filter(|rule| rule.class == class);
         let filter = filters.find(|rule| rule.conditions.rules().is_err());
-        Problem::new(filter.map(|rule| rule.at).unwrap_or_default(), why)
+        why.at(filter.map(|rule| rule.at).unwrap_or_default())
     }
 
     /// Brings the rules into the kernel's order if the order of the classes does not have it.
@@ -58,7 +59,7 @@ impl Builder<'_> {
     fn order(&self, queue: &mut Queue) -> Result<(), Problem> {
         if let Some(leaf) = &queue.leaf {
             let class = queue.class.unwrap_or(Handle { major: 0, minor: 0 });
-            let rules = leaf.ordered_rules().map_err(|why| self.at_filter(class, why))?;
+            let rules = leaf.ordered_rules().map_err(|why| self.at_filter(class, &why))?;
             if !rules.is_empty() {
                 queue.rules = rules;
             }
