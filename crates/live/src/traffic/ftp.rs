@@ -15,6 +15,17 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// Longest line accepted, in bytes.
 const LONGEST_LINE_BYTES: usize = 4096;
 
+/// Error: a peer that does not follow the dialogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unexpected {
+    #[error("it says too much at once")]
+    TooLong,
+    #[error("it says `{said}` in place of `{wanted}`")]
+    Message { said: String, wanted: String },
+    #[error("there is no address in `{0}`")]
+    NoAddress(String),
+}
+
 /// Formats a message of the dialogue with the address of the data connection.
 pub(super) fn put(words: &'static str, data: SocketAddr) -> String {
     let IpAddr::V4(address) = data.ip() else { return put_extended(words, data) };
@@ -56,13 +67,9 @@ impl MessageParser {
     ///
     /// # Errors
     /// If more than [`LONGEST_LINE_BYTES`] bytes are buffered.
-    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), Unexpected> {
         self.bytes.extend_from_slice(bytes);
-        if self.bytes.len() > LONGEST_LINE_BYTES {
-            Err("it says too much at once".to_owned())
-        } else {
-            Ok(())
-        }
+        if self.bytes.len() > LONGEST_LINE_BYTES { Err(Unexpected::TooLong) } else { Ok(()) }
     }
 
     /// Removes the message `expected`, sent to `peer`'s host, from the buffer. Returns whether it was
@@ -70,7 +77,7 @@ impl MessageParser {
     ///
     /// # Errors
     /// If another message was received.
-    pub(super) fn take(&mut self, expected: &str, peer: IpAddr) -> Result<bool, String> {
+    pub(super) fn take(&mut self, expected: &str, peer: IpAddr) -> Result<bool, Unexpected> {
         let is_reply = expected.starts_with(|first: char| first.is_ascii_digit());
         while let Some(end) = self.bytes.windows(2).position(|pair| pair == b"\r\n") {
             let line = String::from_utf8_lossy(&self.bytes[..end]).into_owned();
@@ -87,7 +94,7 @@ impl MessageParser {
         Ok(false)
     }
 
-    fn understand(&mut self, line: &str, expected: &str, peer: IpAddr) -> Result<(), String> {
+    fn understand(&mut self, line: &str, expected: &str, peer: IpAddr) -> Result<(), Unexpected> {
         let said = head(line).to_ascii_uppercase();
         let address = match (head(expected), said.as_str()) {
             ("227", "227") | ("PORT", "PORT") => six_numbers(line),
@@ -97,9 +104,11 @@ impl MessageParser {
             }
             ("PASV", "EPSV") => return Ok(()),
             (wanted, said) if wanted == said => return Ok(()),
-            (wanted, _) => return Err(format!("it says `{}` in place of `{wanted}`", shorten(line))),
+            (wanted, _) => {
+                return Err(Unexpected::Message { said: shorten(line), wanted: wanted.to_owned() });
+            }
         };
-        self.data = Some(address.ok_or_else(|| format!("there is no address in `{}`", shorten(line)))?);
+        self.data = Some(address.ok_or_else(|| Unexpected::NoAddress(shorten(line)))?);
         Ok(())
     }
 }
@@ -150,7 +159,7 @@ mod tests {
     }
 
     /// Parses `line` while `expected` is awaited, from a peer at `fd00::9`.
-    fn heard(expected: &str, line: &str) -> Result<Option<SocketAddr>, String> {
+    fn heard(expected: &str, line: &str) -> Result<Option<SocketAddr>, Unexpected> {
         let mut parser = MessageParser::default();
         let (first, rest) = line.split_at(line.len() / 2);
         parser.push_bytes(first.as_bytes())?;
@@ -208,7 +217,7 @@ mod tests {
             ("QUIT\r\n", "\u{7}\r\n", "in place of `QUIT`"),
         ] {
             let refused = heard(expected, said).expect_err(said);
-            assert!(refused.contains(why), "{refused}");
+            assert!(refused.to_string().contains(why), "{refused}");
         }
         assert!(MessageParser::default().push_bytes(&[b'a'; LONGEST_LINE_BYTES + 1]).is_err());
     }

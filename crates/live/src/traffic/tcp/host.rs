@@ -393,7 +393,7 @@ impl<'env> Applications<'env> {
             end.ended = read == 0;
             if let Some(parser) = &mut end.parser {
                 if let Err(why) = parser.push_bytes(&self.chunk[..read]) {
-                    return self.break_off(index, why);
+                    return self.break_off(index, why.to_string());
                 }
                 end.application.on_delivered(&mut end.queue, 0, end.ended, now);
             } else {
@@ -458,7 +458,7 @@ impl<'env> Applications<'env> {
                     end.application.on_delivered(&mut end.queue, expected.len() as u64, false, now);
                 }
                 Ok(false) => return,
-                Err(why) => return self.break_off(index, why),
+                Err(why) => return self.break_off(index, why.to_string()),
             }
         }
     }
