@@ -4,6 +4,7 @@ use crate::arrival::Arrival;
 use crate::disciplines::{Station, Term, Visitor};
 use crate::exact::{Exact, ratio, zero};
 use crate::network::{Flow, Kind, Network};
+use crate::no_bound::NoBound;
 use crate::order::order;
 use crate::others::Others;
 use crate::service::Service;
@@ -29,7 +30,7 @@ pub struct Bounds {
 #[derive(Clone, Debug)]
 pub struct FlowBound {
     /// Delay from the source to the arrival of the last bit in seconds, or why there is none.
-    pub delay: Result<Exact, String>,
+    pub delay: Result<Exact, NoBound>,
     /// Its derivation.
     pub derivation: Derivation,
 }
@@ -67,7 +68,7 @@ pub struct Step {
     /// Figures of the theorem besides the curves.
     pub terms: Vec<Term>,
     /// Delay at the server without propagation, in seconds, or why there is no bound.
-    pub delay: Result<Exact, String>,
+    pub delay: Result<Exact, NoBound>,
 }
 
 /// State of the analysis.
@@ -122,7 +123,7 @@ pub fn analyse(network: &Network) -> Bounds {
     let flows = (0..count).map(|flow| {
         let is_cyclic = network.flows[flow].hops.iter().any(|hop| cyclic.contains(&hop.server));
         let cycle = (is_cyclic && !is_settled).then(|| {
-            format!("no fixed point was found of the cycle of queues at or before {}", names(&cyclic))
+            format!("no fixed point was found of the cycle of queues at or before {}", names(&cyclic)).into()
         });
         state.finish(flow, is_cyclic, cycle)
     });
@@ -259,7 +260,7 @@ impl<'a> State<'a> {
     }
 
     /// Returns the bound of a flow, once all servers are analysed.
-    fn finish(&mut self, flow: usize, is_cyclic: bool, cycle: Option<String>) -> FlowBound {
+    fn finish(&mut self, flow: usize, is_cyclic: bool, cycle: Option<NoBound>) -> FlowBound {
         let of = &self.network.flows[flow];
         let mut steps = core::mem::take(&mut self.steps[flow]);
         steps.sort_by_key(|(index, _)| *index);
@@ -267,7 +268,7 @@ impl<'a> State<'a> {
         self.left[flow].sort_by_key(|(index, _)| *index);
         let propagation = of.hops.iter().map(|hop| &self.network.servers[hop.server].propagation);
         let propagation = propagation.fold(zero(), |sum, one| sum + one);
-        let delays: Result<Exact, String> =
+        let delays: Result<Exact, NoBound> =
             steps.iter().try_fold(propagation.clone(), |sum, step| Ok(sum + step.delay.clone()?));
         let (separate, convolution) = self.separate(flow).unzip();
         let separate = separate.map(|delay| delay + propagation);

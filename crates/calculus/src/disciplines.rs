@@ -11,6 +11,7 @@
 use crate::arrival::{Arrival, Line};
 use crate::exact::{Exact, ratio, zero};
 use crate::network::{FairLaw, Hop, Kind, Network};
+use crate::no_bound::NoBound;
 use crate::service::{Piece, Service};
 use crate::theorem::Theorem;
 
@@ -259,10 +260,10 @@ impl<'a> Station<'a> {
     ///
     /// # Errors
     /// The reason why nothing is guaranteed.
-    pub(crate) fn offer(&self, parent: usize, child: usize, offer: &Offer) -> Result<Offer, String> {
+    pub(crate) fn offer(&self, parent: usize, child: usize, offer: &Offer) -> Result<Offer, NoBound> {
         let is_root = self.network.servers[self.server].nodes[parent].parent.is_none();
         if self.ring() > 1 && !is_root {
-            return Err("a device ring below queues in queues".to_owned());
+            return Err("a device ring below queues in queues".into());
         }
         let lasting = &offer.lasting;
         match self.kind(parent) {
@@ -273,11 +274,11 @@ impl<'a> Station<'a> {
             }
             Kind::Fair(law, weights) => self.in_fair_queueing(parent, child, *law, weights, is_root),
             Kind::Unbounded(why) => Err(why.clone()),
-            Kind::Policer(_) | Kind::Fifo => Err("a queue in a queue that has none".to_owned()),
+            Kind::Policer(_) | Kind::Fifo => Err("a queue in a queue that has none".into()),
             Kind::TokenClasses(classes) => self.in_token_classes(parent, child, classes, is_root),
             Kind::Shaper(buckets) => self.below_shaper(buckets, is_root),
-            Kind::ServiceCurves(_) => Err("service curves below another queue".to_owned()),
-            Kind::Deadlines(_) | Kind::WorkConserving => Err("queues below an order of packets".to_owned()),
+            Kind::ServiceCurves(_) => Err("service curves below another queue".into()),
+            Kind::Deadlines(_) | Kind::WorkConserving => Err("queues below an order of packets".into()),
         }
     }
 
@@ -288,19 +289,19 @@ impl<'a> Station<'a> {
         lasting: &Service,
         is_root: bool,
         guarded: &[bool],
-    ) -> Result<Offer, String> {
+    ) -> Result<Offer, NoBound> {
         let children = self.children(parent);
         let index = children.iter().position(|other| *other == child).unwrap_or(0);
         if guarded.get(index) == Some(&true) {
-            return Err("a guard may pass over the band".to_owned());
+            return Err("a guard may pass over the band".into());
         }
         let (higher, rest) = children.split_at(index);
         // What waits for tokens goes later than it came, and is no arrival of the busy period.
         if let Some(lazy) = higher.iter().find(|node| self.may_idle(**node)) {
-            return Err(format!("`{}`, which goes before, may wait", self.name(*lazy)));
+            return Err(format!("`{}`, which goes before, may wait", self.name(*lazy)).into());
         }
         let above: Vec<&Visitor<'_>> = higher.iter().flat_map(|node| self.below(*node)).collect();
-        let unknown = || format!("what goes before `{}` has no envelope", self.name(child));
+        let unknown = || NoBound::from(format!("what goes before `{}` has no envelope", self.name(child)));
         let above = self.arrivals(&above).ok_or_else(unknown)?;
         let ring = ratio(self.ring().into(), 1);
         let lower = self.longest(&rest[1..]) * &ring;
@@ -328,7 +329,7 @@ impl<'a> Station<'a> {
         child: usize,
         lasting: &Service,
         turns: &Turns<'_>,
-    ) -> Result<Offer, String> {
+    ) -> Result<Offer, NoBound> {
         let children = self.children(parent);
         let others: Vec<usize> = (0..children.len())
             .filter(|other| children[*other] != child && !self.below[children[*other]].is_empty())
@@ -336,7 +337,7 @@ impl<'a> Station<'a> {
         let own = children.iter().position(|other| *other == child).unwrap_or(0);
         let turn = self.turn(turns, own, child);
         if turn.least <= zero() {
-            return Err("a quantum below the smallest step of a packet's length".to_owned());
+            return Err("a quantum below the smallest step of a packet's length".into());
         }
         let (mut first, mut further, mut longest) = (zero(), zero(), zero());
         for other in others {
@@ -413,16 +414,16 @@ impl<'a> Station<'a> {
         law: FairLaw,
         weights: &[u64],
         is_root: bool,
-    ) -> Result<Offer, String> {
+    ) -> Result<Offer, NoBound> {
         let server = &self.network.servers[self.server];
         if !is_root {
-            return Err("fair queueing below another queue".to_owned());
+            return Err("fair queueing below another queue".into());
         }
         if self.ring() > 1 {
-            return Err("a device ring below fair queueing".to_owned());
+            return Err("a device ring below fair queueing".into());
         }
         if !server.even {
-            return Err("fair queueing by bytes on a line that charges others".to_owned());
+            return Err("fair queueing by bytes on a line that charges others".into());
         }
         let children = self.children(parent);
         let own = children.iter().position(|other| *other == child).unwrap_or(0);
@@ -431,10 +432,10 @@ impl<'a> Station<'a> {
         let others = children.iter().filter(|other| **other != child);
         let packets = others.map(|other| self.longest(&[*other])).fold(zero(), |sum, one| sum + one);
         if let Some(lazy) = self.children(parent).iter().find(|node| self.may_idle(**node)) {
-            return Err(format!("`{}`, which shares, may wait", self.name(*lazy)));
+            return Err(format!("`{}`, which shares, may wait", self.name(*lazy)).into());
         }
         if !matches!(self.kind(child), Kind::Fifo | Kind::Policer(_)) {
-            return Err("queues below fair queueing".to_owned());
+            return Err("queues below fair queueing".into());
         }
         let (work, line_speed, theorem) = match law {
             FairLaw::Pgps => (self.longest(&[parent]), false, Theorem::Pgps),

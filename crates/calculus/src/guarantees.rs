@@ -22,6 +22,7 @@ use crate::arrival::Arrival;
 use crate::disciplines::{Offer, Station, Visitor};
 use crate::exact::{Exact, ratio, to_f64, zero};
 use crate::network::{Bucket, Kind, TokenClass, TwoRates};
+use crate::no_bound::NoBound;
 use crate::service::Service;
 use crate::station::Leaf;
 use crate::theorem::Theorem;
@@ -60,15 +61,15 @@ impl TwoRates {
 
 impl Station<'_> {
     /// Returns why a discipline that counts bytes and idles is not bounded here.
-    fn uneven(&self, is_root: bool, what: &str) -> Option<String> {
+    fn uneven(&self, is_root: bool, what: &str) -> Option<NoBound> {
         if !is_root {
-            return Some(format!("{what} below another queue"));
+            return Some(format!("{what} below another queue").into());
         }
         if self.ring() > 1 {
-            return Some(format!("a device ring below {what}"));
+            return Some(format!("a device ring below {what}").into());
         }
         (!self.network.servers[self.server].even)
-            .then(|| format!("{what} on a line that charges other bytes than it counts"))
+            .then(|| format!("{what} on a line that charges other bytes than it counts").into())
     }
 
     /// Returns what a leaf gets from classes with token buckets.
@@ -78,12 +79,12 @@ impl Station<'_> {
         child: usize,
         classes: &[TokenClass],
         is_root: bool,
-    ) -> Result<Offer, String> {
+    ) -> Result<Offer, NoBound> {
         if let Some(why) = self.uneven(is_root, "classes with token buckets") {
             return Err(why);
         }
         if !matches!(self.kind(child), Kind::Fifo | Kind::Policer(_) | Kind::WorkConserving) {
-            return Err("queues below a class with a token bucket".to_owned());
+            return Err("queues below a class with a token bucket".into());
         }
         let children = self.children(parent);
         let class = |node: usize| {
@@ -98,7 +99,9 @@ impl Station<'_> {
                 let longest = self.longest(&[*other]);
                 if longest > &class.rate * ratio(LONGEST_DEBT, 1) {
                     let name = self.name(*other);
-                    return Err(format!("`{name}` is so slow that a part of a packet's debt is forgiven"));
+                    return Err(
+                        format!("`{name}` is so slow that a part of a packet's debt is forgiven").into()
+                    );
                 }
                 rate += &class.rate;
                 ahead += &class.burst + longest;
@@ -106,7 +109,7 @@ impl Station<'_> {
         }
         let left = self.rate() - &rate;
         if left <= zero() {
-            return Err("overload: the other classes are guaranteed the whole line".to_owned());
+            return Err("overload: the other classes are guaranteed the whole line".into());
         }
         let wait = ahead / &left;
         let needed = &own.rate * &wait;
@@ -115,7 +118,7 @@ impl Station<'_> {
             return Err(format!(
                 "`{}` may lose tokens while others send their bursts: its rate is certain with `burst` and `cburst` of {bytes:.0} B",
                 self.name(child)
-            ));
+            ).into());
         }
         let latency = self.longest(&[child]) / &own.rate + wait;
         let fresh = Service::rate_latency(own.rate.clone().min(left), latency);
@@ -123,11 +126,11 @@ impl Station<'_> {
     }
 
     /// Returns what a queue below a shaper gets.
-    pub(crate) fn below_shaper(&self, buckets: &[Bucket], is_root: bool) -> Result<Offer, String> {
+    pub(crate) fn below_shaper(&self, buckets: &[Bucket], is_root: bool) -> Result<Offer, NoBound> {
         if let Some(why) = self.uneven(is_root, "a shaper of queues") {
             return Err(why);
         }
-        let [bucket] = buckets else { return Err("queues below a shaper with a peak rate".to_owned()) };
+        let [bucket] = buckets else { return Err("queues below a shaper with a peak rate".into()) };
         let rate = bucket.granted.clone().min(self.rate().clone());
         let latency = self.longest(&[0]) / &rate;
         Ok(begun(Service::rate_latency(rate, latency), Theorem::Shaper))
@@ -140,28 +143,29 @@ impl Station<'_> {
         curves: &[Option<TwoRates>],
         child: usize,
         members: &[&Visitor<'_>],
-    ) -> Result<Leaf, String> {
+    ) -> Result<Leaf, NoBound> {
         if let Some(why) = self.uneven(root == 0, "service curves") {
             return Err(why);
         }
         if !matches!(self.kind(child), Kind::Fifo | Kind::Policer(_)) {
-            return Err("queues below a service curve".to_owned());
+            return Err("queues below a service curve".into());
         }
         let children = self.children(root);
         let used = children.iter().zip(curves).filter(|(node, _)| !self.below(**node).is_empty());
         let promised: Vec<&TwoRates> = used.filter_map(|(_, curve)| curve.as_ref()).collect();
         if promised.iter().any(|curve| curve.is_convex()) {
-            return Err("a real-time curve that begins slowly".to_owned());
+            return Err("a real-time curve that begins slowly".into());
         }
         if promised.iter().fold(zero(), |sum, curve| sum + curve.start()) > *self.rate() {
-            return Err("overload: the real-time curves promise more than the line carries".to_owned());
+            return Err("overload: the real-time curves promise more than the line carries".into());
         }
         let own = children.iter().position(|other| *other == child);
         let own = own.and_then(|index| curves.get(index)).and_then(Option::as_ref);
-        let own =
-            own.ok_or_else(|| format!("`{}` has no real-time curve: it only shares", self.name(child)))?;
+        let own = own.ok_or_else(|| {
+            NoBound::from(format!("`{}` has no real-time curve: it only shares", self.name(child)))
+        })?;
         let received = self.arrivals(members).ok_or_else(|| self.unknown(members))?;
-        let slow = || "overload: more arrives than the real-time curve promises".to_owned();
+        let slow = || NoBound::from("overload: more arrives than the real-time curve promises");
         let delay = own.delay(&received).ok_or_else(slow)?;
         let delay = delay + self.longest(children) / self.rate() + self.rounding();
         let delays = members.iter().map(|_| Ok(delay.clone())).collect();

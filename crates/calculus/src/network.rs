@@ -2,6 +2,7 @@
 
 use crate::arrival::Arrival;
 use crate::exact::Exact;
+use crate::no_bound::NoBound;
 
 /// Network.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +79,7 @@ pub enum Kind {
     /// Any order that never idles while packets wait.
     WorkConserving,
     /// No theorem: the reason.
-    Unbounded(String),
+    Unbounded(NoBound),
 }
 
 /// Laws of fair queueing.
@@ -133,7 +134,7 @@ pub struct Flow {
     /// Name.
     pub name: String,
     /// The most frame bits it sends in any interval, or the reason why there is no bound.
-    pub arrival: Result<Arrival, String>,
+    pub arrival: Result<Arrival, NoBound>,
     /// Frame bits of its shortest packet.
     pub shortest: Exact,
     /// Frame bits of its longest packet.

@@ -6,6 +6,7 @@ use crate::arrival::{Arrival, Line};
 use crate::disciplines::{Offer, Station, Term, Visitor, least};
 use crate::exact::{Exact, positive, zero};
 use crate::network::{Bucket, Kind};
+use crate::no_bound::NoBound;
 use crate::others::Others;
 use crate::service::Service;
 use crate::theorem::Theorem;
@@ -19,9 +20,9 @@ pub struct QueueBound {
     pub node: usize,
     /// Backlog in frame bits with the packet in service: a buffer of it never drops. Or why there is no
     /// bound.
-    pub backlog: Result<Exact, String>,
+    pub backlog: Result<Exact, NoBound>,
     /// Largest delay of its flows in seconds.
-    pub delay: Result<Exact, String>,
+    pub delay: Result<Exact, NoBound>,
 }
 
 /// Queue of a server, analysed.
@@ -31,7 +32,7 @@ pub(crate) struct Leaf {
     pub(crate) fresh: Option<Service>,
     pub(crate) line_speed: bool,
     /// By member.
-    pub(crate) delays: Vec<Result<Exact, String>>,
+    pub(crate) delays: Vec<Result<Exact, NoBound>>,
     /// Buckets of what leaves.
     pub(crate) shaped: Vec<Bucket>,
     /// Figures of the theorem besides the curves.
@@ -43,7 +44,7 @@ impl Leaf {
     pub(crate) fn of(
         theorem: Theorem,
         received: Option<Arrival>,
-        delays: Vec<Result<Exact, String>>,
+        delays: Vec<Result<Exact, NoBound>>,
     ) -> Self {
         Self {
             theorem,
@@ -83,7 +84,7 @@ impl Station<'_> {
     fn bounded(&self, node: usize) -> Leaf {
         let members = self.below(node);
         let failed =
-            |why: String| Leaf::of(Theorem::Fifo, None, members.iter().map(|_| Err(why.clone())).collect());
+            |why: NoBound| Leaf::of(Theorem::Fifo, None, members.iter().map(|_| Err(why.clone())).collect());
         let mut path = vec![node];
         let nodes = &self.network.servers[self.server].nodes;
         while let Some(parent) = path.last().and_then(|node| nodes[*node].parent) {
@@ -112,10 +113,10 @@ impl Station<'_> {
                 },
                 (Kind::Fifo | Kind::Policer(_), None) => return self.in_order(offer, &members),
                 (Kind::Unbounded(why), None) => return failed(why.clone()),
-                (_, None) => return failed("a queue that has no theorem here".to_owned()),
+                (_, None) => return failed("a queue that has no theorem here".into()),
             }
         }
-        failed("no queue".to_owned())
+        failed("no queue".into())
     }
 
     fn in_order(&self, offer: Offer, members: &[&Visitor<'_>]) -> Leaf {
@@ -136,7 +137,7 @@ impl Station<'_> {
                 .ok_or_else(|| self.overload(received, &offer, members))
         };
         // Flows of the same shortest packet have the same delay.
-        let mut known: BTreeMap<&Exact, Result<Exact, String>> = BTreeMap::new();
+        let mut known: BTreeMap<&Exact, Result<Exact, NoBound>> = BTreeMap::new();
         let shortest = members.iter().map(|visitor| &visitor.hop.shortest);
         let delays = shortest
             .map(|shortest| known.entry(shortest).or_insert_with(|| delay(shortest)).clone())
@@ -152,22 +153,23 @@ impl Station<'_> {
     }
 
     /// Says which flows have no envelope.
-    pub(crate) fn unknown(&self, members: &[&Visitor<'_>]) -> String {
+    pub(crate) fn unknown(&self, members: &[&Visitor<'_>]) -> NoBound {
         let unknown = members.iter().find(|visitor| visitor.arrival.is_none() && visitor.from.is_none());
         let unknown = unknown.or_else(|| members.iter().find(|visitor| visitor.arrival.is_none()));
         let name = unknown.map_or("a flow", |visitor| self.network.flows[visitor.flow].name.as_str());
-        format!("`{name}` has no envelope and shares the queue")
+        format!("`{name}` has no envelope and shares the queue").into()
     }
 
     /// Says how much more arrives than is left; or which flow has no envelope, if a line bounds what it
     /// brings.
-    fn overload(&self, received: &Arrival, offer: &Offer, members: &[&Visitor<'_>]) -> String {
+    fn overload(&self, received: &Arrival, offer: &Offer, members: &[&Visitor<'_>]) -> NoBound {
         if members.iter().any(|visitor| visitor.arrival.is_none()) {
             return self.unknown(members);
         }
         let share = crate::exact::to_f64(&offer.fresh.rate()) / crate::exact::to_f64(self.rate()).max(1e-12);
         let wanted = crate::exact::to_f64(&received.rate()) / crate::exact::to_f64(self.rate()).max(1e-12);
         format!("overload: {:.1} % of the line arrive and {:.1} % are left", wanted * 100.0, share * 100.0)
+            .into()
     }
 
     fn in_any_order(&self, at: usize, offer: &Offer, members: &[&Visitor<'_>]) -> Leaf {
@@ -198,7 +200,7 @@ impl Station<'_> {
             let line = Service::constant(self.rate().clone());
             let received = received.as_ref().ok_or_else(why)?;
             let bits = bits.as_ref().ok_or_else(why)?;
-            let slow = || "overload: more arrives than the shaper lets through".to_owned();
+            let slow = || NoBound::from("overload: more arrives than the shaper lets through");
             let mut delay = line.delay(received).ok_or_else(slow)?;
             for bucket in buckets {
                 let lowered = bits
@@ -223,11 +225,11 @@ impl Station<'_> {
         deadlines: &[Exact],
         node: usize,
         members: &[&Visitor<'_>],
-    ) -> Result<Leaf, String> {
+    ) -> Result<Leaf, NoBound> {
         let children = self.children(root);
         if let Some(other) = children.iter().find(|child| *self.kind(**child) != Kind::Fifo) {
             let name = &self.network.servers[self.server].nodes[*other].name;
-            return Err(format!("`{name}` below earliest deadline first is no FIFO"));
+            return Err(format!("`{name}` below earliest deadline first is no FIFO").into());
         }
         let mut classes = Vec::new();
         for (child, deadline) in children.iter().zip(deadlines) {
@@ -278,7 +280,7 @@ impl Station<'_> {
         visitor: &Visitor<'_>,
         members: &[&Visitor<'_>],
         others: Option<&Others<'_>>,
-        delay: &Result<Exact, String>,
+        delay: &Result<Exact, NoBound>,
     ) -> Left {
         let without = || match delay {
             Ok(delay) => Left::Delay(delay - self.rounding()),
@@ -309,7 +311,7 @@ impl Station<'_> {
         leaf: &Leaf,
         visitor: &Visitor<'_>,
         members: &[&Visitor<'_>],
-        delay: &Result<Exact, String>,
+        delay: &Result<Exact, NoBound>,
         by_curves: bool,
     ) -> Option<Arrival> {
         let at_rate = || positive(&visitor.hop.shortest / self.rate() - self.rounding());

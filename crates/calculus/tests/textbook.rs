@@ -1,7 +1,7 @@
 //! Examples of textbooks and papers, worked out by hand.
 
 use lockgate_calculus::{
-    Arrival, Bucket, Exact, FairLaw, Flow, Hop, Kind, Line, Network, Node, Server, Service, Theorem,
+    Arrival, Bucket, Exact, FairLaw, Flow, Hop, Kind, Line, Network, NoBound, Node, Server, Service, Theorem,
     TokenClass, TwoRates, analyse, ratio,
 };
 
@@ -40,14 +40,14 @@ fn flow(length: u64, lines: &[Line], path: &[(usize, usize)]) -> Flow {
     };
     Flow {
         name: "flow".to_owned(),
-        arrival: Arrival::new(lines.to_vec()).ok_or_else(String::new),
+        arrival: Arrival::new(lines.to_vec()).ok_or_else(|| "".into()),
         shortest: length.clone(),
         longest: length.clone(),
         hops: path.iter().map(hop).collect(),
     }
 }
 
-fn delays(servers: Vec<Server>, flows: Vec<Flow>) -> Vec<Result<Exact, String>> {
+fn delays(servers: Vec<Server>, flows: Vec<Flow>) -> Vec<Result<Exact, NoBound>> {
     analyse(&Network { servers, flows }).flows.into_iter().map(|flow| flow.delay).collect()
 }
 
@@ -209,7 +209,7 @@ fn a_cycle_of_two_queues_has_the_bound_of_its_fixed_point() {
 }
 
 /// Returns the delay of a flow of 1000 bits in the first child of a server, beside one in the second.
-fn beside(server: Server) -> Result<Exact, String> {
+fn beside(server: Server) -> Result<Exact, NoBound> {
     let (own, other) = ([line(1000, 100)], [line(5000, 200)]);
     delays(vec![server], vec![flow(1000, &own, &[(0, 1)]), flow(1000, &other, &[(0, 2)])]).swap_remove(0)
 }
@@ -228,7 +228,7 @@ fn classes_and_curves_give_their_guarantees() {
     assert_eq!(beside(htb(2000)), Ok(ratio(10, 3) + ratio(40, 7) + ratio(1, 1)));
     // 300 * 40 / 7 bits come while it waits: a bucket of less loses some.
     let lost = beside(htb(1700));
-    assert!(lost.as_ref().is_err_and(|why| why.contains("of 215 B")), "{lost:?}");
+    assert!(lost.as_ref().is_err_and(|why| why.as_str().contains("of 215 B")), "{lost:?}");
     // H-FSC: 1000 bits at 500 within the first 4 seconds, and one packet at 1000.
     let curve = |first, bend, second| TwoRates {
         first: ratio(first, 1),
@@ -240,7 +240,7 @@ fn classes_and_curves_give_their_guarantees() {
     };
     assert_eq!(beside(hfsc(500)), Ok(ratio(3, 1)));
     // 601 + 400 are more than the line.
-    assert!(beside(hfsc(601)).is_err_and(|why| why.starts_with("overload")));
+    assert!(beside(hfsc(601)).is_err_and(|why| why.as_str().starts_with("overload")));
     // A shaper of 500 over strict priority: a packet's tokens, a lower packet's, and its own time on the
     // line.
     let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
@@ -258,11 +258,11 @@ fn what_has_no_theorem_says_why() {
     let buckets = [line(1000, 100)];
     let fifo = |count| (0..count).map(|_| server(1000, Kind::Fifo, 0)).collect::<Vec<_>>();
     let mut tcp = flow(1000, &buckets, &[(0, 0)]);
-    tcp.arrival = Err("tcp".to_owned());
+    tcp.arrival = Err("tcp".into());
     tcp.name = "bulk".to_owned();
     let bounds = delays(fifo(1), vec![flow(1000, &buckets, &[(0, 0)]), tcp.clone()]);
-    assert_eq!(bounds[0], Err("`bulk` has no envelope and shares the queue".to_owned()));
-    assert_eq!(bounds[1], Err("tcp".to_owned()));
+    assert_eq!(bounds[0], Err("`bulk` has no envelope and shares the queue".into()));
+    assert_eq!(bounds[1], Err("tcp".into()));
     // Above it in priority, only its packet counts.
     tcp.hops[0].node = 2;
     let bounds =
@@ -274,14 +274,14 @@ fn what_has_no_theorem_says_why() {
         flow(1000, &[line(1000, 128)], &path)
     });
     let bounds = delays(fifo(8), around.collect());
-    assert!(bounds[0].as_ref().is_err_and(|why| why.starts_with("no fixed point")), "{bounds:?}");
+    assert!(bounds[0].as_ref().is_err_and(|why| why.as_str().starts_with("no fixed point")), "{bounds:?}");
     // A band that waits for tokens sends later than it receives: no bound below it.
     let mut shaped = server(1000, Kind::Priority(Vec::new()), 2);
     let rate = || ratio(100, 1);
     shaped.nodes[1].kind =
         Kind::Shaper(vec![Bucket { burst: ratio(1000, 1), rate: rate(), granted: rate() }]);
     let bounds = delays(vec![shaped], vec![flow(1000, &buckets, &[(0, 1)]), flow(1000, &buckets, &[(0, 2)])]);
-    assert_eq!(bounds[1], Err("`child`, which goes before, may wait".to_owned()));
+    assert_eq!(bounds[1], Err("`child`, which goes before, may wait".into()));
     let over = delays(fifo(1), vec![flow(1000, &[line(1000, 2000)], &[(0, 0)])]);
-    assert!(over[0].as_ref().is_err_and(|why| why.starts_with("overload")), "{over:?}");
+    assert!(over[0].as_ref().is_err_and(|why| why.as_str().starts_with("overload")), "{over:?}");
 }

@@ -21,6 +21,7 @@ mod written;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use lockgate_calculus::NoBound;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
 use lockgate_measure::metric::{Better, During, MetricError, Quantity, Subject, matches};
@@ -97,7 +98,7 @@ pub struct Attack {
     /// Runs of the search, and those of the shrinker.
     pub runs: [u64; 2],
     /// Proven bound, if the metric is a delay of one flow.
-    pub proven: Option<Result<f64, String>>,
+    pub proven: Option<Result<f64, NoBound>>,
     /// Names of the enemy's flows, with the number of their packets.
     pub flows: Vec<(String, usize)>,
     /// Captures of the found traffic, by file name.
@@ -418,7 +419,7 @@ impl<'a> Range<'a> {
     }
 
     /// Returns the proven bound of the metric, if it is a delay of flows: that of all of them.
-    fn proven(&self, scenario: &Scenario) -> Option<Result<f64, String>> {
+    fn proven(&self, scenario: &Scenario) -> Option<Result<f64, NoBound>> {
         let address = &self.quantity.of;
         let is_delay = ["owd", "owd.bound"].contains(&address.metric.name) && self.quantity.less.is_none();
         let is_own = |index: &usize| is_of(&address.subject, &scenario.flows[*index].name);
@@ -427,13 +428,13 @@ impl<'a> Range<'a> {
             return None;
         }
         if let Some(why) = proof::too_large(scenario) {
-            return Some(Err(why));
+            return Some(Err(why.into()));
         }
         let found = proof::prove(scenario);
         let bound = own.iter().try_fold(0.0_f64, |most, index| {
-            Ok::<f64, &str>(most.max(found.delay(*index).map(lockgate_calculus::to_f64)?))
+            Ok::<f64, &NoBound>(most.max(found.delay(*index).map(lockgate_calculus::to_f64)?))
         });
-        Some(bound.map_err(str::to_owned))
+        Some(bound.map_err(NoBound::clone))
     }
 }
 

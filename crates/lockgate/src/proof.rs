@@ -13,7 +13,7 @@
 mod network;
 mod queues;
 
-use lockgate_calculus::{Bounds, Derivation, Exact, Network, QueueBound, Step, analyse, to_f64};
+use lockgate_calculus::{Bounds, Derivation, Exact, Network, NoBound, QueueBound, Step, analyse, to_f64};
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Bytes, Instant, Limit};
 use lockgate_measure::summary::Summary;
@@ -40,7 +40,7 @@ pub struct Proof {
     /// Limit of each queue in `bounds`.
     limits: Vec<Option<Limit>>,
     /// Envelope of each flow.
-    pub envelopes: Vec<Result<Envelope, String>>,
+    pub envelopes: Vec<Result<Envelope, NoBound>>,
 }
 
 impl Proof {
@@ -48,8 +48,8 @@ impl Proof {
     ///
     /// # Errors
     /// The reason why there is none.
-    pub fn delay(&self, flow: usize) -> Result<&Exact, &str> {
-        self.bounds.flows[flow].delay.as_ref().map_err(String::as_str)
+    pub fn delay(&self, flow: usize) -> Result<&Exact, &NoBound> {
+        self.bounds.flows[flow].delay.as_ref()
     }
 
     /// Returns the derivation of the bound of the flow at this index.
@@ -59,11 +59,13 @@ impl Proof {
 
     /// Returns each queue with its bound, its name as `port, queue`, the bytes that never overflow, and its
     /// limit if it may overflow.
-    pub fn queues(&self) -> impl Iterator<Item = (&QueueBound, String, Result<Bytes, &str>, Option<Limit>)> {
+    pub fn queues(
+        &self,
+    ) -> impl Iterator<Item = (&QueueBound, String, Result<Bytes, &NoBound>, Option<Limit>)> {
         self.bounds.queues.iter().zip(&self.limits).map(|(bound, limit)| {
             let server = &self.network.servers[bound.server];
             let name = format!("{}, {}", server.name, server.nodes[bound.node].name);
-            let bytes = bound.backlog.as_ref().map_err(String::as_str).map(bytes_of);
+            let bytes = bound.backlog.as_ref().map(bytes_of);
             let overflows = limit.filter(|limit| self.overflows(bound, *limit));
             (bound, name, bytes, overflows)
         })
@@ -160,7 +162,7 @@ pub(crate) fn add(scenario: &Scenario, summary: &mut Summary, seeds: &[Seed]) {
         let Some(results) = summary.flows.get_mut(&flow.name) else { continue };
         let bound = proof.delay(index);
         results.owd_bound_s = bound.as_ref().ok().copied().map(to_f64);
-        results.no_bound = bound.err().map(str::to_owned).filter(|_| is_asked);
+        results.no_bound = bound.err().map(NoBound::to_string).filter(|_| is_asked);
     }
     add_buffers(&proof, summary);
 }
@@ -196,7 +198,7 @@ pub fn document(scenario: &Scenario, proof: &Proof) -> Value {
             "theorem": step.theorem.name(),
             "source": step.theorem.source(),
             "delay_s": step.delay.as_ref().ok().map(to_f64),
-            "no_bound": step.delay.as_ref().err(),
+            "no_bound": step.delay.as_ref().err().map(NoBound::as_str),
             "propagation_s": to_f64(&server.propagation),
         })
     };
@@ -209,7 +211,7 @@ pub fn document(scenario: &Scenario, proof: &Proof) -> Value {
         });
         let bound = json!({
             "owd_bound_s": proof.delay(index).ok().map(to_f64),
-            "no_bound": proof.delay(index).err(),
+            "no_bound": proof.delay(index).err().map(NoBound::as_str),
             "envelope": buckets,
             "total_flow_s": derivation.total.as_ref().map(to_f64),
             "separate_flow_s": derivation.separate.as_ref().map(to_f64),
@@ -218,8 +220,13 @@ pub fn document(scenario: &Scenario, proof: &Proof) -> Value {
         (flow.name.clone(), bound)
     };
     let flows: Map<String, Value> = scenario.flows.iter().enumerate().map(flow).collect();
-    let queue = |(_, name, bytes, overflows): (&QueueBound, String, Result<Bytes, &str>, Option<Limit>)| {
-        let limit = json!({ "backlog_bytes": bytes.ok().map(|bytes| bytes.0), "no_bound": bytes.err(), "may_overflow": overflows.is_some() });
+    let queue = |(_, name, bytes, overflows): (
+        &QueueBound,
+        String,
+        Result<Bytes, &NoBound>,
+        Option<Limit>,
+    )| {
+        let limit = json!({ "backlog_bytes": bytes.ok().map(|bytes| bytes.0), "no_bound": bytes.err().map(NoBound::as_str), "may_overflow": overflows.is_some() });
         (name, limit)
     };
     let queues: Map<String, Value> = proof.queues().map(queue).collect();

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use lockgate_calculus::{Arrival, Exact, Flow, Hop, Kind, Line, Network, Node, Server, ratio, seconds};
+use lockgate_calculus::{
+    Arrival, Exact, Flow, Hop, Kind, Line, Network, NoBound, Node, Server, ratio, seconds,
+};
 use lockgate_engine::classify::{Fields, Headers};
 use lockgate_engine::pacing::SLACK;
 use lockgate_engine::packet::{FlowId, Header, Packet};
@@ -25,7 +27,7 @@ pub(super) struct Model {
     pub(super) network: Network,
     /// Limit of each queue of each server.
     pub(super) limits: Vec<Vec<Option<Limit>>>,
-    pub(super) envelopes: Vec<Result<Envelope, String>>,
+    pub(super) envelopes: Vec<Result<Envelope, NoBound>>,
 }
 
 /// Station that serves packets.
@@ -105,15 +107,15 @@ impl Builder<'_> {
             let before = position.checked_sub(1).map(|before| stations[before]);
             hops.push(self.hop(server, *station, before, [shortest, longest]));
         }
-        let envelope = match flow.transport {
-            _ if !scenario.changes.is_empty() => Err("a change during the run".to_owned()),
+        let envelope: Result<Envelope, NoBound> = match flow.transport {
+            _ if !scenario.changes.is_empty() => Err("a change during the run".into()),
             Transport::Udp => match self.excesses.get(index).cloned().flatten() {
-                Some(excess) => Err(excess),
-                None => flow.envelope(scenario.duration).map_err(|why| why.to_string()),
+                Some(excess) => Err(excess.into()),
+                None => flow.envelope(scenario.duration).map_err(|why| why.to_string().into()),
             },
-            Transport::Tcp(_) | Transport::TcpReturn { .. } => Err("tcp".to_owned()),
-            Transport::UdpReturn { .. } => Err("an echo".to_owned()),
-            Transport::Outside { .. } => Err("a program outside".to_owned()),
+            Transport::Tcp(_) | Transport::TcpReturn { .. } => Err("tcp".into()),
+            Transport::UdpReturn { .. } => Err("an echo".into()),
+            Transport::Outside { .. } => Err("a program outside".into()),
         };
         let line = |bucket: &lockgate_scenario::TokenBucket| Line {
             burst: bits(bucket.burst),
@@ -124,7 +126,7 @@ impl Builder<'_> {
         let arrival = envelope.as_ref().map_err(Clone::clone).and_then(|envelope| {
             let lines = if is_counted { envelope.buckets.iter().map(line).collect() } else { Vec::new() };
             let none = (!is_counted).then(Arrival::nothing);
-            Arrival::new(lines).or(none).ok_or_else(|| "no bucket".to_owned())
+            Arrival::new(lines).or(none).ok_or_else(|| "no bucket".into())
         });
         self.model.envelopes.push(envelope);
         let (shortest, longest) = (bits(shortest), bits(longest));
@@ -151,14 +153,14 @@ impl Builder<'_> {
         let link = &scenario.links[port.link];
         let mut queues = queues(port);
         if link.trace[port.direction].is_some() {
-            queues.nodes[0].kind = Kind::Unbounded("a recorded trace instead of a rate".to_owned());
+            queues.nodes[0].kind = Kind::Unbounded("a recorded trace instead of a rate".into());
         }
         if link.is_conditioned(port.direction) {
-            let why = "a line whose delay, losses or slots are random or recorded".to_owned();
-            queues.nodes[0].kind = Kind::Unbounded(why);
+            let why = "a line whose delay, losses or slots are random or recorded";
+            queues.nodes[0].kind = Kind::Unbounded(why.into());
         }
         if port.autorate.as_ref().is_some_and(|autorate| !autorate.observe_only) {
-            queues.nodes[0].kind = Kind::Unbounded("a controller of its rate".to_owned());
+            queues.nodes[0].kind = Kind::Unbounded("a controller of its rate".into());
         }
         let paced = self.is_paced(port);
         let server = Server {
@@ -325,8 +327,8 @@ impl Builder<'_> {
             let mut queues = hops.filter(|hop| hop.server == server).map(|hop| hop.node);
             let first = queues.next();
             if queues.any(|queue| Some(queue) != first) {
-                let why = "flows of the adversary go to several queues".to_owned();
-                self.model.network.servers[server].nodes[0].kind = Kind::Unbounded(why);
+                let why = "flows of the adversary go to several queues";
+                self.model.network.servers[server].nodes[0].kind = Kind::Unbounded(why.into());
             }
         }
     }
@@ -349,7 +351,7 @@ impl Headers for FlowHeaders<'_> {
 ///
 /// # Errors
 /// If they are in several, or dropped.
-fn queue_of(scenario: &Scenario, port: &PortModel, flow: usize) -> Result<usize, String> {
+fn queue_of(scenario: &Scenario, port: &PortModel, flow: usize) -> Result<usize, NoBound> {
     let tree = port.tree.queues();
     if tree.len() == 1 {
         return Ok(0);
@@ -357,14 +359,14 @@ fn queue_of(scenario: &Scenario, port: &PortModel, flow: usize) -> Result<usize,
     let of = &scenario.flows[flow];
     let [shortest, longest] = lengths(scenario, flow);
     let rules = || tree.iter().flat_map(|queue| &queue.rules);
-    let several = || format!("packets of `{}` go to several queues", of.name);
+    let several = || NoBound::from(format!("packets of `{}` go to several queues", of.name));
     let is_tcp = matches!(of.transport, Transport::Tcp(_) | Transport::TcpReturn { .. });
     if (shortest != longest && rules().any(|rule| rule.length.is_some()))
         || (is_tcp && rules().any(|rule| rule.tcp_flags.or(rule.tcp_flags_clear).is_some()))
     {
         return Err(several());
     }
-    let root = port.tree.build().map_err(|why| why.to_string())?;
+    let root = port.tree.build().map_err(|why| NoBound::from(why.to_string()))?;
     let mut built = Port::new(root, Random::stream(Seed::default(), ""));
     let header = Header {
         flow: FlowId(flow as u32),
@@ -375,7 +377,8 @@ fn queue_of(scenario: &Scenario, port: &PortModel, flow: usize) -> Result<usize,
     built.offer(Packet::new(header), Instant::ZERO, &FlowHeaders(scenario));
     let mut packets = Vec::new();
     built.flush(&mut packets);
-    let packet = packets.first().ok_or_else(|| format!("packets of `{}` are dropped", of.name))?;
+    let packet =
+        packets.first().ok_or_else(|| NoBound::from(format!("packets of `{}` are dropped", of.name)))?;
     let name = built.queues().get(packet.position.node() as usize).map(|queue| queue.name.clone());
     tree.iter().position(|queue| Some(&queue.name) == name.as_ref()).ok_or_else(several)
 }

@@ -31,7 +31,7 @@ pub(super) fn queues(port: &PortModel) -> Queues {
     queues.add(tree, 0, None);
     let root = &mut queues.nodes[0].kind;
     if let Some(why) = coarse(port, tree) {
-        *root = Kind::Unbounded(why);
+        *root = Kind::Unbounded(why.into());
     }
     queues
 }
@@ -74,8 +74,8 @@ impl Queues {
     /// Adds the queue at `index` and those below it.
     fn add(&mut self, tree: &[Queue], index: usize, parent: Option<usize>) {
         let queue = &tree[index];
-        let kind =
-            kind(tree, queue).unwrap_or_else(|| Kind::Unbounded(format!("no theorem for `{}`", queue.kind)));
+        let kind = kind(tree, queue)
+            .unwrap_or_else(|| Kind::Unbounded(format!("no theorem for `{}`", queue.kind).into()));
         let node = self.push(queue, parent, kind);
         self.of[index] = node;
         // A policer over a queue of its own is one queue.
@@ -85,7 +85,7 @@ impl Queues {
                 self.limits[node] = tree[*child].limit();
                 return;
             }
-            self.nodes[node].kind = Kind::Unbounded("queues below a policer".to_owned());
+            self.nodes[node].kind = Kind::Unbounded("queues below a policer".into());
         }
         if matches!(self.nodes[node].kind, Kind::TokenClasses(_) | Kind::ServiceCurves(_)) {
             for leaf in leaves(tree, queue) {
@@ -105,7 +105,7 @@ impl Queues {
         }
         if !sharing.is_empty() {
             let quanta = quanta_of_ets(tree, queue);
-            let kind = quanta.map_or_else(|| Kind::Unbounded("no quanta".to_owned()), Kind::DeficitRounds);
+            let kind = quanta.map_or_else(|| Kind::Unbounded("no quanta".into()), Kind::DeficitRounds);
             let rounds = self.push(queue, Some(node), kind);
             for child in sharing {
                 self.add(tree, *child, Some(rounds));
@@ -177,7 +177,7 @@ fn token_classes(tree: &[Queue], queue: &Queue) -> Option<Kind> {
     for leaf in leaves(tree, queue) {
         let share: <Htb as Discipline>::Share = typed(&tree[leaf].share)?;
         if share.overhead != Overhead(0) || share.mpu != Bytes::ZERO || share.framing != Framing::Noatm {
-            return Some(Kind::Unbounded("a class that counts the overhead of a line".to_owned()));
+            return Some(Kind::Unbounded("a class that counts the overhead of a line".into()));
         }
         classes.push(TokenClass {
             rate: ratio(share.rate.as_bits(), 1),
@@ -217,7 +217,7 @@ fn quanta_of_ets(tree: &[Queue], queue: &Queue) -> Option<Vec<Exact>> {
 /// Returns the shaper of these parameters, if it counts frames as they are.
 fn shaper(config: &<Tbf as Discipline>::Config) -> Kind {
     if config.overhead != Overhead(0) || config.mpu != Bytes::ZERO || config.framing != Framing::Noatm {
-        return Kind::Unbounded("a shaper that counts the overhead of a line".to_owned());
+        return Kind::Unbounded("a shaper that counts the overhead of a line".into());
     }
     let peak = config.peakrate.zip(config.mtu).map(|(rate, mtu)| bucket(rate, mtu));
     Kind::Shaper([bucket(config.rate, config.burst)].into_iter().chain(peak).collect())
@@ -227,7 +227,7 @@ fn shaper(config: &<Tbf as Discipline>::Config) -> Kind {
 fn policer(config: &<Policer as Discipline>::Config) -> Kind {
     use lockgate_engine::disciplines::policer::Verdict;
     if config.green_dscp.or(config.yellow_dscp).or(config.red_dscp).is_some() {
-        return Kind::Unbounded("a policer that marks".to_owned());
+        return Kind::Unbounded("a policer that marks".into());
     }
     if config.red == Verdict::Pass {
         return Kind::Fifo;

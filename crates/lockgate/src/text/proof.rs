@@ -63,7 +63,7 @@ pub fn derivation(proof: &Proof, index: usize, lines: &mut Lines) {
             let curve = flow.arrival.as_ref().map(curve).unwrap_or_default();
             lines.sentence(&format!("envelope ({from}): in any time t at most {curve}"));
         }
-        Err(why) => lines.sentence(&format!("no envelope: {}", visible(why))),
+        Err(why) => lines.sentence(&format!("no envelope: {}", visible(why.as_str()))),
     }
     for (number, step) in derivation.steps.iter().enumerate() {
         hop(proof, number + 1, step, lines);
@@ -103,7 +103,7 @@ fn hop(proof: &Proof, number: usize, step: &Step, lines: &mut Lines) {
     };
     match &step.delay {
         Ok(delay) => lines.sentence(&format!("   delay <= {}{propagation}", seconds(delay))),
-        Err(why) => lines.sentence(&format!("   no bound: {}", visible(why))),
+        Err(why) => lines.sentence(&format!("   no bound: {}", visible(why.as_str()))),
     }
 }
 

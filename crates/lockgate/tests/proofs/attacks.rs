@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use lockgate::attack::{Attack, Budget, attack};
 use lockgate::{Options, Scenario, Seed, proof};
+use lockgate_calculus::NoBound;
 
 use super::{Dice, Files, LINE, flow};
 
@@ -17,7 +18,7 @@ fn attacked(text: &str, that: &str, runs: u64) -> Attack {
 }
 
 /// Returns how near a search comes to the bound of a flow's delay, or why there is no bound.
-pub(crate) fn found_of_bound(text: &str, flow: &str, runs: u64) -> Result<f64, String> {
+pub(crate) fn found_of_bound(text: &str, flow: &str, runs: u64) -> Result<f64, NoBound> {
     let found = attacked(text, &format!("flow.{flow}.owd.max"), runs);
     let (worst, bound) = (found.worst.expect("a delay"), found.proven.expect("of a delay")?);
     assert!(worst <= bound * (1.0 + 1e-9), "{worst} s, beyond {bound} s: {:#?}\n{text}", found.lines);
@@ -120,7 +121,7 @@ fn no_search_exceeds_the_bound_of_a_class() {
         // The least buckets with which its rate is certain.
         let least: Scenario =
             lockgate::read_text(&text.replace(OWN, "1"), "tree", &Files::new(), &[]).expect("a tree");
-        let why = proof::prove(&least).delay(0).map_or_else(str::to_owned, |_| String::new());
+        let why = proof::prove(&least).delay(0).map_or_else(NoBound::to_string, |_| String::new());
         let words: Vec<&str> = why.split(' ').collect();
         let bytes = words.iter().rev().nth(1).filter(|_| why.ends_with(" B")).copied().unwrap_or("1600");
         match found_of_bound(&text.replace(OWN, bytes), "f0", runs) {
@@ -128,7 +129,7 @@ fn no_search_exceeds_the_bound_of_a_class() {
                 bounded += 1;
                 closest = closest.max(near);
             }
-            Err(why) => *reasons.entry(why).or_default() += 1,
+            Err(why) => *reasons.entry(why.to_string()).or_default() += 1,
         }
     }
     println!("{bounded} of {trees} bounded, the closest at {closest}: {reasons:?}");

@@ -127,5 +127,5 @@ fn a_class_waits_for_the_bursts_of_the_others() {
     let all = ["own", "other", "low"].map(|name| flow(name, [90, 1000, 1000, 1000])).concat();
     let text = format!("{LINE}{slow}{all}");
     let why = found_of_bound(&text, "own", 1).expect_err("no bound");
-    assert_eq!(why, "`d` is so slow that a part of a packet's debt is forgiven");
+    assert_eq!(why.as_str(), "`d` is so slow that a part of a packet's debt is forgiven");
 }

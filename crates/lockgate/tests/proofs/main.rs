@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lockgate::{Options, Scenario, Seed, proof};
+use lockgate_calculus::NoBound;
 
 /// Generator of small numbers: the multiplier of Knuth's MMIX.
 struct Dice(u64);
@@ -38,7 +39,7 @@ fn capture(packets: &[(u64, u32)]) -> Arc<[u8]> {
 }
 
 /// Returns the delay of each flow that a run had at most, with its bound.
-fn held(text: &str, files: &Files) -> Vec<(String, f64, Result<f64, String>)> {
+fn held(text: &str, files: &Files) -> Vec<(String, f64, Result<f64, NoBound>)> {
     let scenario: Scenario =
         lockgate::read_text(text, "law", files, &[]).unwrap_or_else(|why| panic!("{why:?}\n{text}"));
     let found = proof::prove(&scenario);
@@ -58,7 +59,7 @@ fn held(text: &str, files: &Files) -> Vec<(String, f64, Result<f64, String>)> {
         assert!(least <= buffer, "{name}: {least} bytes or more, and {buffer} are proven\n{text}");
     }
     let of = |(index, flow): (usize, &lockgate_scenario::Flow)| {
-        let bound = found.delay(index).map(lockgate_calculus::to_f64).map_err(str::to_owned);
+        let bound = found.delay(index).map(lockgate_calculus::to_f64).map_err(NoBound::clone);
         let results = &summary.flows[&flow.name];
         assert_eq!(results.owd_bound_s, bound.as_ref().ok().copied());
         (flow.name.clone(), results.owd_s.max.unwrap_or(0.0), bound)

@@ -291,7 +291,7 @@ fn no_packet_is_later_than_its_bound() {
                         "{flow}: {longest} s, beyond its bound of {bound} s\n{text}"
                     );
                 }
-                Err(why) => *reasons.entry(why).or_default() += 1,
+                Err(why) => *reasons.entry(why.to_string()).or_default() += 1,
             }
         }
     }
