@@ -120,9 +120,8 @@ fn offer(file: &Path, planned: &Planned, compared: &Compared<'_>) -> Result<Opti
     Ok(offer.map(|offer| format!("#{} {offer}", variant + 1)))
 }
 
-/// Prints the table, the best variant first, a line for each metric, and at the end the decision.
-fn show(compared: &Compared<'_>) {
-    terminal::heading(compared.title);
+/// Prints the table, the best variant first, and a line for each metric.
+pub(super) fn show_metrics(compared: &Compared<'_>) {
     say!("{}", compared.size());
     say!();
     let table = compared.table();
@@ -130,6 +129,12 @@ fn show(compared: &Compared<'_>) {
     say!();
     terminal::sentence(&table.note);
     compared.sentences().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+}
+
+/// Prints the table, a line for each metric, and at the end the decision.
+fn show(compared: &Compared<'_>) {
+    terminal::heading(compared.title);
+    show_metrics(compared);
     let decision = compared.decision();
     if !decision.is_empty() {
         say!();

@@ -11,7 +11,7 @@ use lockgate_experiment::{Row, Task, run_tasks};
 use lockgate_tc::{Converted, Options, Request, convert};
 use serde_json::json;
 
-use super::{route, tc};
+use super::{compare, route, tc};
 use crate::arguments::Diff as Arguments;
 use crate::exit::{Exit, Failure};
 use crate::output::{self, say, tell};
@@ -221,13 +221,7 @@ fn show(diff: &Diff, captured: Option<Touched>, compared: Option<&Compared<'_>>)
     let Some(compared) = compared else { return };
     say!();
     terminal::heading("both run with the same seeds");
-    say!("{}", compared.size());
-    say!();
-    let table = compared.table();
-    terminal::comparison(&table);
-    say!();
-    terminal::sentence(&table.note);
-    compared.sentences().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
+    compare::show_metrics(compared);
 }
 
 fn print_json(
