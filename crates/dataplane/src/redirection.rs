@@ -35,12 +35,12 @@ const REINSERTED: i32 = 0x4c67_0001;
 /// [`Redirection::of_host`] ends it.
 const COPIED: i32 = 0x4c67;
 
-/// Type of a frame (`PACKET_LOOPBACK`): the host hears what it has sent to a group itself. It has no link header
-/// to be redirected by, and has not arrived.
+/// Type of a frame (`PACKET_LOOPBACK`): the host hears what it has sent to a group itself. It has no link
+/// header to be redirected by, and has not arrived.
 const HEARD: i32 = 5;
 
-/// Offsets in `struct __sk_buff`: the type, the mark, the protocol, the interface of arrival, the index of traffic
-/// control, the frame's bytes and their end.
+/// Offsets in `struct __sk_buff`: the type, the mark, the protocol, the interface of arrival, the index of
+/// traffic control, the frame's bytes and their end.
 const TYPE: i16 = 4;
 const MARK: i16 = 8;
 const PROTOCOL: i16 = 16;
