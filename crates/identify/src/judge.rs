@@ -463,7 +463,7 @@ impl<'a> Judge<'a> {
             loop {
                 let before = near.setting.target;
                 Unknown::Target.set(&mut near.setting, before * factor);
-                if near.setting.target == before {
+                if (near.setting.target / before - 1.0).abs() < 1e-9 {
                     return end;
                 }
                 if unknown.contains(&Unknown::Interval) {

@@ -53,7 +53,7 @@ fn taken(scenario: &Scenario, which: Taken) -> Vec<usize> {
 
 fn tcp(scenario: &Scenario, of: usize, flow: usize, start: &Connection, active: bool, seed: Seed) -> Tcp {
     let own = &scenario.flows[flow];
-    let mut endpoint = endpoint(scenario, (of, flow), start, active, seed).expect("an endpoint");
+    let endpoint = endpoint(scenario, (of, flow), start, active, seed).expect("an endpoint");
     let armed = endpoint.next(Instant::ZERO);
     Tcp {
         endpoint,
