@@ -192,7 +192,8 @@ fn the_pictures_of_the_readme_are_of_today() {
     assert_eq!(described(&images.join("report.png")), today, "docs/images/report.png: run `make picture`");
 }
 
-/// Returns the lines of a PNG's description. A chunk is its length, its type, a keyword that ends with a zero.
+/// Returns the lines of a PNG's description. A chunk is its length, its type, a keyword that ends with a
+/// zero.
 fn described(picture: &Path) -> Vec<String> {
     let bytes = fs::read(picture).expect("a picture");
     let at = bytes.windows(16).position(|chunk| chunk == b"tEXtDescription\0").expect("a description");

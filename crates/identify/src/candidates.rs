@@ -170,8 +170,8 @@ impl Unknown {
             Self::Target => TARGETS.to_vec(),
             // Packets that a law drops at the head do not wait to the end: the limit is beyond that wait.
             Self::Room => [1.0, 1.4, 2.0, 40.0].map(|factor| factor * seen.wait).to_vec(),
-            // Which of two flows loses a packet at a full queue depends on less than one, and the longest wait
-            // tells a limit within one.
+            // Which of two flows loses a packet at a full queue depends on less than one, and the longest
+            // wait tells a limit within one.
             Self::Wait => {
                 let step = (0.01 * seen.wait).max(f64::from(FULL) * 8.0 / seen.rate / 6.0);
                 (-5..=5).map(|steps| seen.wait + f64::from(steps) * step).collect()

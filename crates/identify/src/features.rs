@@ -52,8 +52,8 @@ pub struct Feature {
 pub const ALL_FLOWS: u8 = u8::MAX;
 
 /// Returns the features of all rounds but the ramp, in an order that depends on the probe alone. Waits are
-/// less by the mean `jitter`, in seconds; the arrivals of a simulation lack jitter of the mean `lack`, by whose
-/// variance they spread too.
+/// less by the mean `jitter`, in seconds; the arrivals of a simulation lack jitter of the mean `lack`, by
+/// whose variance they spread too.
 pub fn features(probe: &Probe, observed: &Observation, base: &Base, jitter: f64, lack: f64) -> Vec<Feature> {
     let mut all = Vec::new();
     for (index, round) in probe.rounds.iter().enumerate() {

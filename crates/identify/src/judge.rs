@@ -450,8 +450,9 @@ impl<'a> Judge<'a> {
         own.or_else(|| moments(self.probe, observed, self.estimate, fit, lengths))
     }
 
-    /// Returns the least and the longest target delay whose misfit is not above the fit's by more than chance,
-    /// and a step beyond, with the interval of the law that then fits best. `None` of a candidate without one.
+    /// Returns the least and the longest target delay whose misfit is not above the fit's by more than
+    /// chance, and a step beyond, with the interval of the law that then fits best. `None` of a candidate
+    /// without one.
     fn targets(&mut self, fit: &Fit) -> Option<[f64; 2]> {
         let unknown = fit.candidate.unknown;
         if !unknown.contains(&Unknown::Target) {

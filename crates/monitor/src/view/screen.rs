@@ -187,8 +187,8 @@ impl Screen {
         ports.filter(|port| self.is_left_out(port)).count()
     }
 
-    /// Returns the queues in the order of the lines, those of the worst port first, without the ports that are
-    /// left out. With a filter, only its matches and the queues above them are returned.
+    /// Returns the queues in the order of the lines, those of the worst port first, without the ports that
+    /// are left out. With a filter, only its matches and the queues above them are returned.
     pub(crate) fn lines(&self) -> Vec<QueueLine<'_>> {
         let mut lines = Vec::new();
         let filter = self.filter.to_lowercase();

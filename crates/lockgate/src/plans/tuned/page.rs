@@ -261,7 +261,8 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
 /// Bound that a search or its file sets on a metric: whether it is the least value, and the value.
 type Limit = (bool, f64);
 
-/// Returns the bounds of a metric: of the constraints, and of the scenario's expectations on what was measured.
+/// Returns the bounds of a metric: of the constraints, and of the scenario's expectations on what was
+/// measured.
 fn limits(outcome: &Tuned<'_>, path: &str) -> Vec<Limit> {
     let tuned = outcome.tuning;
     let constraints = tuned.constraints.iter().filter(|constraint| constraint.path == path);
