@@ -36,7 +36,7 @@ interface Bound {
   value: number;
 }
 
-/** Returns the bound that a series is; null if it is none. It is a line of two points, called "at least" or "at most". */
+/** Returns the bound of a series called "at least" or "at most", a line of two points; null of any other series. */
 function boundOf(figure: FigureData, series: FigureSeries): Bound | null {
   const isLower = series.name === "at least";
   const isBound =
