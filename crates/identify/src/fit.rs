@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_scenario::Override;
 
-use crate::candidates::{Candidate, Setting};
+use crate::candidates::{Candidate, LEAST_BUCKET, Setting};
 use crate::estimate::Estimate;
 use crate::line::{Line, Others};
 
@@ -46,6 +46,30 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// Creates a fit that is not weighed yet: `others` in bit/s, their frames of `length` bytes, and the number
+    /// of features.
+    pub fn new(
+        candidate: &'static Candidate,
+        setting: Setting,
+        others: f64,
+        length: u32,
+        count: usize,
+    ) -> Self {
+        Self {
+            candidate,
+            setting,
+            others,
+            length,
+            misfit: f64::INFINITY,
+            evidence: f64::INFINITY,
+            spread: 0.0,
+            count,
+            worst: (0, f64::INFINITY),
+            cost: f64::INFINITY,
+            targets: None,
+        }
+    }
+
     /// Returns the mean misfit of a feature: about 1 for the right queue.
     pub fn mean_misfit(&self) -> f64 {
         self.misfit / self.count.max(1) as f64
@@ -89,12 +113,52 @@ pub fn line(candidate: &Candidate, setting: &Setting) -> Option<Line> {
     Line::of(&scenario, "line:receiver")
 }
 
-/// Returns the odds of the first fit against each of the others, and against all of them together.
+/// Returns the odds of the first fit against all others together. Any queue may stand behind a bucket of few
+/// frames, as below a class of `htb`, and of the candidates only a shaper has it: it tells a shaper from the
+/// queue without one, whose likelihood counts against the rest.
 pub fn odds(fits: &[Fit]) -> f64 {
     let Some(best) = fits.first() else { return 0.0 };
-    let others: f64 = fits[1..]
-        .iter()
-        .map(|fit| libm::exp((fit.log_likelihood() - best.log_likelihood()).max(-700.0)))
-        .sum();
-    1.0 / others.max(1e-300)
+    let is_plain = |fit: &Fit| best.candidate.simpler.contains(&fit.candidate.name);
+    let has_small = is_free(best.candidate) && (best.setting.bucket().0 as f64) < LEAST_BUCKET;
+    let plain = fits.iter().find(|fit| has_small && is_plain(fit)).unwrap_or(best);
+    let others = fits[1..].iter().map(|fit| {
+        let own = if is_plain(fit) { best } else { plain };
+        libm::exp((fit.log_likelihood() - own.log_likelihood()).clamp(-700.0, 700.0))
+    });
+    1.0 / others.sum::<f64>().max(1e-300)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(name: &str, bucket: f64, evidence: f64) -> Fit {
+        let setting = Setting {
+            rate: 1e6,
+            peak: 1e6,
+            wait: 0.5,
+            in_packets: false,
+            is_rfc: false,
+            bucket,
+            least_bucket: 1600.0,
+            target: 0.005,
+            interval: 0.1,
+            probability: 0.02,
+            low: 0.3,
+            loss: 0.0,
+        };
+        let candidate = Candidate::named(name).expect("a candidate");
+        Fit { evidence, ..Fit::new(candidate, setting, 0.0, 1442, 100) }
+    }
+
+    /// Below a class of `htb`, RED beside a shaper of two frames: the bucket is that of the class.
+    #[test]
+    fn a_small_bucket_does_not_tell_a_shaper_from_a_law() {
+        let all = |bucket: f64, red: f64| {
+            [fit("shaper", bucket, 100.0), fit("red", bucket, red), fit("fifo", bucket, 220.0)]
+        };
+        assert!(odds(&all(4000.0, 190.0)) < 1.0);
+        assert!(odds(&all(4000.0, 400.0)) > 1000.0);
+        assert!(odds(&all(20_000.0, 190.0)) > 100.0);
+    }
 }

@@ -100,7 +100,8 @@ impl Identified {
     pub fn rate(&self) -> Option<(f64, f64)> {
         let estimate = self.estimate.as_ref()?;
         let has_credit = self.fits.first().is_some_and(|fit| is_free(fit.candidate));
-        Some(match self.moments {
+        // Moments that tell less than the estimate tell nothing.
+        Some(match self.moments.filter(|found| found.half < VAGUE * found.rate) {
             // Spacings that no pass has, such as those of cells: without others goodput alone is the rate.
             Some(Moments { half, others, misfit, .. })
                 if (others <= 0.0 || misfit > UNLIKE)
@@ -112,7 +113,7 @@ impl Identified {
             }
             Some(Moments { rate, half, .. }) => (rate, half),
             None if estimate.is_quiet() => (estimate.goodput, estimate.goodput * 0.02),
-            None => (estimate.rate, estimate.rate * 0.2),
+            None => (estimate.rate, estimate.rate * VAGUE),
         })
     }
 }
@@ -163,6 +164,9 @@ struct Judgement {
 
 /// Relative half width of the interval of a goodput on a quiet line.
 const PLAIN: f64 = 0.01;
+
+/// The same of the spacing of packets beside others.
+const VAGUE: f64 = 0.2;
 
 /// Misfit of a statistic above which no pass has the spacings.
 const UNLIKE: f64 = 10.0;

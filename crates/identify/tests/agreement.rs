@@ -100,6 +100,14 @@ fn a_files_queue_is_named_and_written() {
     let all = properties(&found);
     assert!(all.len() <= 13 && all[0].value.starts_with("codel: "), "{all:?}");
 
+    // Moments that tell nothing do not widen what the goodput of a quiet line tells, also behind a bucket.
+    let mut vague = found.clone();
+    vague.moments =
+        vague.moments.map(|moments| lockgate_identify::moments::Moments { half: rate, ..moments });
+    vague.fits[0].candidate = Candidate::named("shaper").expect("a candidate");
+    let (rate, half) = vague.rate().expect("a rate");
+    assert!((rate - SETTING.rate).abs() < half && half < 0.03 * rate, "{rate} +- {half}");
+
     // More of a budget is said to decide only if it was spent.
     for is_spent in [false, true] {
         let open = Identified { verdict: Verdict::Undecided, is_spent, ..found.clone() };
@@ -146,20 +154,7 @@ fn rate_and_others_are_told_apart() {
         let seen = estimate(&probe, &observed).expect("an estimate");
         assert!(seen.goodput < 0.9 * SETTING.rate, "{name}: {seen:?}");
         let setting = Setting { rate: seen.goodput, ..SETTING };
-        let (misfit, spread) = (0.0, 0.0);
-        let fit = Fit {
-            candidate,
-            setting,
-            others: 0.0,
-            length: 1442,
-            misfit,
-            evidence: misfit,
-            spread,
-            count: 1,
-            worst: (0, 0.0),
-            cost: misfit,
-            targets: None,
-        };
+        let fit = Fit::new(candidate, setting, 0.0, 1442, 1);
         let found = moments(&probe, &observed, &seen, &fit, &LENGTHS).expect("moments");
         assert!((found.rate - SETTING.rate).abs() < found.half, "{name}: {found:?}");
         assert!((found.rate / SETTING.rate - 1.0).abs() < 0.02, "{name}: {found:?}");

@@ -84,20 +84,7 @@ impl Judge<'_> {
             }
             for others in others {
                 let length = self.estimate.length;
-                let (misfit, evidence, spread) = (f64::INFINITY, f64::INFINITY, 0.0);
-                let mut fit = Fit {
-                    candidate,
-                    setting,
-                    others,
-                    length,
-                    misfit,
-                    evidence,
-                    spread,
-                    count,
-                    worst: (0, f64::INFINITY),
-                    cost: f64::INFINITY,
-                    targets: None,
-                };
+                let mut fit = Fit::new(candidate, setting, others, length, count);
                 self.weigh(&mut fit, 1..=1);
                 match best.iter_mut().find(|other| (other.setting.rate / setting.rate - 1.0).abs() < 0.005) {
                     Some(other) if other.misfit <= fit.misfit => {}
