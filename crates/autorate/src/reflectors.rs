@@ -49,9 +49,12 @@ impl Reflectors {
         }
     }
 
-    /// Returns true if a reflector's answers have differed from the others' too often.
+    /// Returns true if a reflector's answers have differed from the others' too often, and those of another
+    /// have not: if all differ from each other, none is known to be wrong.
     pub fn is_left_out(&self, index: usize) -> bool {
-        self.of.get(index).is_some_and(|reflector| reflector.offences.count_ones() >= MOST_OFFENCES)
+        let differs = |reflector: &Reflector| reflector.offences.count_ones() >= MOST_OFFENCES;
+        let agrees = |reflector: &Reflector| reflector.latest.is_some() && !differs(reflector);
+        self.of.get(index).is_some_and(differs) && self.of.iter().any(agrees)
     }
 
     /// Returns the smallest round trip without a queue of a reflector; `None` before the first answer.
@@ -124,5 +127,20 @@ mod tests {
         }
         assert!(reflectors.is_left_out(2) && reflectors.is_left_out(3));
         assert!(!reflectors.is_left_out(0) && !reflectors.is_left_out(1) && !reflectors.is_left_out(99));
+    }
+
+    #[test]
+    fn of_two_that_differ_both_count() {
+        let mut reflectors = Reflectors::default();
+        for step in 0..100 {
+            // Behind one queue, which moves faster than answers come: the second is always 20 ms behind.
+            let queue = if step % 2 == 0 { 0 } else { 20 };
+            let now = Instant::ZERO + ms(300 * step);
+            let mut answers = [None; MOST_PROBES];
+            (answers[0], answers[1]) = (Some(ms(20 + queue)), Some(ms(60 - queue)));
+            reflectors.on_answers(now, &answers);
+        }
+        assert!(!reflectors.is_left_out(0) && !reflectors.is_left_out(1));
+        assert_eq!((reflectors.nearest(), reflectors.farthest()), (Some(ms(20)), Some(ms(40))));
     }
 }
