@@ -161,8 +161,13 @@ fn a_router_steps_its_rate_before_a_line_as_its_simulation_does() {
             .expect("run");
         let (one, other) = (figures(&summary(&simulated), "modem"), figures(&live, "home"));
         println!(
-            "{name}: utilisation {:.3}, simulated {:.3}; p95 in the line's queue {:.1} ms, simulated {:.1} ms",
-            other.0, one.0, other.1, one.1
+            "{name}: utilisation {:.3}, simulated {:.3}; p95 in the line's queue {:.1} ms, simulated {:.1} ms; \
+             the driver stalled for {:.2} s",
+            other.0,
+            one.0,
+            other.1,
+            one.1,
+            live["fidelity"]["stood_still_s"].as_f64().unwrap_or(0.0)
         );
         let received = live["flows"]["upload"]["received_bytes"].as_u64().expect("a number");
         if received < 1_000_000 {
