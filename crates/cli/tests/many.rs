@@ -2,6 +2,7 @@
 
 mod page;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -641,7 +642,16 @@ fn the_figures_of_a_search_have_the_bounds_of_the_file() {
     assert_eq!(bounds("goal-1"), [line(most, false), line(least, true)]);
     assert_eq!(bounds("variable-0"), [line(most, false)], "the constraint and the expectation are one line");
     assert_eq!(bounds("constraint-0-0"), [line(least, false)]);
-    assert!(figures.iter().all(|figure| figure["id"] != "goal-2"), "a metric is drawn once");
+    // A metric that is goal and constraint is drawn once, and has one column.
+    assert!(figures.iter().all(|figure| figure["id"] != "goal-2" && figure["id"] != "constraint-1-0"));
+    for table in report["comparisons"].as_array().expect("tables") {
+        let columns: Vec<&str> =
+            table["columns"].as_array().into_iter().flatten().filter_map(|column| column.as_str()).collect();
+        let unique: BTreeSet<&str> = columns.iter().copied().collect();
+        assert_eq!(unique.len(), columns.len(), "{columns:?}");
+    }
+    let headline = report["verdict"][0].as_str().unwrap_or_default();
+    assert_eq!(headline.matches("one delay p99").count(), 1, "{headline}");
 }
 
 /// The seeds of repetitions follow `--seed`, and do not begin again at 0; runs at the same time are limited.

@@ -123,6 +123,14 @@ impl Tuned<'_> {
         all_columns(self.tuning.space.variations())
     }
 
+    /// Returns the metrics with their indices, each once: that of a goal may have a constraint, too.
+    fn metrics(&self) -> impl Iterator<Item = (usize, &String)> {
+        let all = &self.tuning.metrics;
+        let is_first =
+            |(index, path): &(usize, &String)| all.iter().position(|one| one == *path) == Some(*index);
+        all.iter().enumerate().filter(is_first)
+    }
+
     /// Returns the index of a finalist among the points.
     fn point(&self, finalist: Option<usize>) -> Option<usize> {
         finalist.and_then(|finalist| self.judged.finalists[finalist])
@@ -145,14 +153,12 @@ impl Tuned<'_> {
         heads.extend(
             self.columns().into_iter().map(|column| Head { words: column.name, address: column.path }),
         );
-        heads.extend(self.tuning.metrics.iter().map(|path| Head::of_metric(path)));
+        heads.extend(self.metrics().map(|(_, path)| Head::of_metric(path)));
         heads.push(Head::named(""));
         let row = |(index, tried): (usize, &Tried)| {
             let mut cells = vec![(index + 1).to_string()];
             cells.extend(tried.point.values.iter().cloned());
-            cells.extend(
-                self.tuning.metrics.iter().zip(&tried.means).map(|(path, mean)| quantity(path, *mean)),
-            );
+            cells.extend(self.metrics().map(|(metric, path)| quantity(path, tried.means[metric])));
             let mark = match tried.is_feasible() {
                 _ if front.contains(&index) => "*",
                 true => "",
@@ -198,12 +204,10 @@ impl Tuned<'_> {
             _ => "",
         };
         let mut heads = vec![Head::named("point")];
-        heads.extend(self.tuning.metrics.iter().map(|path| Head::of_metric(path)));
+        heads.extend(self.metrics().map(|(_, path)| Head::of_metric(path)));
         let row = |(at, finalist): (usize, &Option<usize>)| {
             let mut cells = vec![name(finalist) + role(at)];
-            cells.extend(
-                self.tuning.metrics.iter().enumerate().map(|(metric, path)| self.cell(metric, path, at)),
-            );
+            cells.extend(self.metrics().map(|(metric, path)| self.cell(metric, path, at)));
             cells
         };
         let unseen = self.tuning.request.unseen.len();

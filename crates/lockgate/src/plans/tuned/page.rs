@@ -147,19 +147,16 @@ impl Tuned<'_> {
         let one = |(metric, path): (usize, &String)| {
             let value = shown(metric, finalist)?;
             let words = Words::of(path).in_sentence();
-            let told = match metric.checked_sub(self.tuning.goals.len()) {
-                Some(constraint) => {
-                    format!(", wanted {}", bound_words(self.tuning.constraints.get(constraint)?))
-                }
-                None if is_winner => {
-                    let before = unchanged.and_then(|unchanged| shown(metric, unchanged));
-                    before.map_or_else(String::new, |before| format!(" ({before} with the file as it is)"))
-                }
-                None => String::new(),
-            };
-            Some(format!("{words} {value}{told}"))
+            let is_goal = metric < self.tuning.goals.len();
+            let before = unchanged.filter(|_| is_goal && is_winner);
+            let before = before.and_then(|unchanged| shown(metric, unchanged));
+            let before = before.map(|before| format!(" ({before} with the file as it is)"));
+            let constraints = self.tuning.constraints.iter().filter(|constraint| constraint.path == *path);
+            let wanted: String =
+                constraints.map(|constraint| format!(", wanted {}", bound_words(constraint))).collect();
+            Some(format!("{words} {value}{}{wanted}", before.unwrap_or_default()))
         };
-        let told: Vec<String> = self.tuning.metrics.iter().enumerate().filter_map(one).collect();
+        let told: Vec<String> = self.metrics().filter_map(one).collect();
         told.join("; ")
     }
 
@@ -233,15 +230,14 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
         let number = |tried: &Tried| vary::number(&tried.point.values[index]);
         let caption = "Each point of the search with its number, whatever its other values.";
         figures.push(scatter(outcome, &format!("variable-{index}"), x(), (caption, 0), number));
-        for (at, constraint) in tuned.constraints.iter().enumerate() {
-            let metric = tuned.metrics.iter().position(|path| *path == constraint.path).unwrap_or(0);
+        // The first goal has this figure already.
+        for (metric, path) in outcome.metrics().skip(1) {
+            let Some(at) = tuned.constraints.iter().position(|one| one.path == *path) else { continue };
             let id = format!("constraint-{at}-{index}");
             figures.push(scatter(outcome, &id, x(), ("Each point of the search.", metric), number));
         }
     }
-    let is_first =
-        |(index, path): &(usize, &String)| tuned.metrics.iter().position(|one| one == *path) == Some(*index);
-    let against = tuned.metrics.iter().enumerate().skip(1).filter(is_first).map(|(index, path)| {
+    let against = outcome.metrics().skip(1).map(|(index, path)| {
         let caption = "Each point of the search with its number: means over its seeds. The front: no other point is better in all goals.";
         let value = |tried: &Tried| tried.means[index];
         let mut figure =
