@@ -454,8 +454,8 @@ fn seeds_without_a_value_are_named() {
     let arguments = ["compare", "rare.toml", "--vary", "link.line.delay=1ms,2ms", "--seeds", "1..20"];
     let shown = lockgate(folder.path(), &[&arguments[..], &["--show", "flow.one.owd.mean"]].concat());
     let shown = stdout(&shown);
-    assert!(shown.contains("one delay mean: without a value are "), "{shown}");
-    assert!(shown.contains(" of 20 seeds"), "{shown}");
+    assert!(shown.contains("one delay mean has no value on "), "{shown}");
+    assert!(shown.contains(" of 20 seeds with "), "{shown}");
 }
 
 /// The runs of a store whose scenario was changed are not made again in vain.

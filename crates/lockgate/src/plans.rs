@@ -31,7 +31,7 @@ use std::convert::Infallible;
 use lockgate_experiment::{Plan, Row, Task, Variant, row, run_tasks};
 use lockgate_measure::metric::MetricError;
 use lockgate_measure::recording::Recording;
-use lockgate_measure::verdict::Wait;
+use lockgate_measure::verdict::{Wait, Words};
 use lockgate_scenario::{Scenario, Vary, vary};
 
 pub use self::compared::Compared;
@@ -241,6 +241,15 @@ fn all_columns(vary: &[Vary]) -> Vec<Column> {
         Column { index, name, path }
     };
     vary.iter().zip(words).enumerate().map(column).collect()
+}
+
+/// Returns the sentence on a metric that some seeds have no value of, by the points or variants with which
+/// they have none; `None` without any.
+fn without_values(path: &str, seeds: usize, lacking: &[(usize, String)]) -> Option<String> {
+    let ((seeds_without, name), others) = lacking.split_first()?;
+    let words = Words::of(path).in_sentence();
+    let others: String = others.iter().map(|(seeds, name)| format!(", {seeds} with {name}")).collect();
+    Some(format!("{words} has no value on {seeds_without} of {seeds} seeds with {name}{others}"))
 }
 
 /// Returns the bound of a constraint in words: `at least 8 Mbit/s`.

@@ -16,7 +16,7 @@ use lockgate_measure::summary::{Expectation, Expected};
 use lockgate_measure::verdict::{Wait, Words};
 use serde_json::json;
 
-use super::{Column, columns};
+use super::{Column, columns, without_values};
 use crate::figures;
 use crate::verdict::{self, difference};
 
@@ -174,18 +174,12 @@ impl<'a> Compared<'a> {
         };
         let sentence = |(metric, path): (usize, &String)| {
             let lacking = lacking(metric);
-            let texts: Vec<String> = lacking
-                .iter()
-                .take(SHOWN)
-                .map(|(variant, lacks)| format!("{lacks} of {}", self.name(*variant)))
-                .collect();
-            let words = Words::of(path).in_sentence();
+            let named = lacking.iter().take(SHOWN).map(|(variant, lacks)| (*lacks, self.name(*variant)));
             let more = match lacking.len().saturating_sub(SHOWN) {
                 0 => String::new(),
-                more => format!(" and of {more} more variants"),
+                more => format!(", and some with {more} more variants"),
             };
-            (!lacking.is_empty())
-                .then(|| format!("{words}: without a value are {} of {seeds} seeds{more}", texts.join(", ")))
+            Some(without_values(path, seeds, &named.collect::<Vec<_>>())? + &more)
         };
         self.plan.metrics.iter().enumerate().filter_map(sentence).collect()
     }

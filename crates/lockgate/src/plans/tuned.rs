@@ -6,14 +6,14 @@ mod knee;
 mod page;
 
 use lockgate_experiment::tune::{Goal, JudgedFinalists, Request, Search, Stop, Tried, judge, search};
-use lockgate_measure::comparison::{Difference, MetricComparison, Verdict};
+use lockgate_measure::comparison::{Difference, Verdict};
 use lockgate_measure::intervals::Interval;
 use lockgate_measure::metric::Better;
 use lockgate_measure::report::{Cell, Comparison};
 use lockgate_measure::verdict::Words;
 use serde_json::json;
 
-use super::{Column, PlanError, Stopped, TuneOptions, TuneRequest, Tuning, all_columns};
+use super::{Column, PlanError, Stopped, TuneOptions, TuneRequest, Tuning, all_columns, without_values};
 use crate::figures;
 use crate::shell::word;
 use crate::verdict::{self, quantity};
@@ -268,9 +268,10 @@ impl Tuned<'_> {
     /// value of a goal on one seed has no mean, and cannot win.
     pub fn without_values(&self) -> Vec<String> {
         let unseen = self.tuning.request.unseen.len();
-        let sentence = |(path, compared): (&String, &MetricComparison)| {
+        let sentence = |(metric, path): (usize, &String)| {
+            let compared = self.judged.metrics.get(metric)?;
             let seen = |one: &Option<Interval>| one.as_ref().map_or(0, |one| one.n as usize);
-            let lacking: Vec<String> = compared
+            let lacking: Vec<(usize, String)> = compared
                 .intervals
                 .iter()
                 .zip(&self.judged.finalists)
@@ -278,14 +279,12 @@ impl Tuned<'_> {
                 .map(|(one, finalist)| {
                     let name =
                         finalist.map_or("the file as it is".to_owned(), |index| format!("#{}", index + 1));
-                    format!("{} of {name}", unseen - seen(one))
+                    (unseen - seen(one), name)
                 })
                 .collect();
-            let words = Words::of(path).in_sentence();
-            (!lacking.is_empty())
-                .then(|| format!("{words}: without a value are {} of {unseen} seeds", lacking.join(", ")))
+            without_values(path, unseen, &lacking)
         };
-        self.tuning.metrics.iter().zip(&self.judged.metrics).filter_map(sentence).collect()
+        self.metrics().filter_map(sentence).collect()
     }
 }
 
