@@ -56,6 +56,11 @@ export function base(ink: Ink): EChartsOption {
 }
 
 /** Returns a tooltip in the colours of the page, kept within the chart. */
+/** Returns the outline of a label in the colour of the page: lines below it do not strike it through. */
+export function haloed(ink: Ink): object {
+  return { textBorderColor: ink.panel, textBorderWidth: 3 };
+}
+
 export function tooltip(ink: Ink): object {
   return {
     confine: true,

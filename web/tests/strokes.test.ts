@@ -140,9 +140,11 @@ describe("without colour", () => {
       y: [0.01, 0.02],
     }));
     const bounds = [
-      { name: "at most", mode: "theory" as const, x: [1e6, 9e6], y: [0.05, 0.05] },
-      { name: "at least", mode: "theory" as const, x: [8e6, 8e6], y: [0.01, 0.02] },
-    ];
+      { name: "most", of: { is_of_x: false, is_lower: false, value: 0.05 }, x: [1e6, 9e6], y: [0.05, 0.05] },
+      { name: "least", of: { is_of_x: true, is_lower: true, value: 8e6 }, x: [8e6, 8e6], y: [0.01, 0.02] },
+    ].map(({ of, ...series }) => ({ ...series, mode: "theory" as const, bound: of }));
+    // Whatever it is called, a line of theory without the field is none.
+    const curve = { name: "at most", mode: "theory" as const, x: [1e6, 9e6], y: [0.03, 0.03] };
     const of = (series: FigureSeries[]): Figure =>
       extraFigure(
         {
@@ -160,13 +162,42 @@ describe("without colour", () => {
     expect(looksOf(drawn, /^(keeps|breaks)/)).toEqual(looksOf(of(points), /^(keeps|breaks)/));
     const entries = drawn.key(LIGHT)[0]?.entries.map(({ label }) => label);
     const [most, least] = [quantity(0.05, "s"), quantity(8e6, "bit/s")];
-    expect(entries).toEqual(["keeps", "breaks", `at most ${most}`, `at least ${least}`]);
+    expect(entries).toEqual(["keeps", "breaks", `most ${most}`, `least ${least}`]);
     const { series } = (drawn.draw(LIGHT, 800) as { option: object }).option as {
       series: { markArea?: { data: object[][] } }[];
     };
+    const { series: plain } = (of([...points, curve]).draw(LIGHT, 800) as { option: object }).option as {
+      series: { markArea?: object }[];
+    };
+    expect(plain.filter(({ markArea }) => markArea !== undefined)).toEqual([]);
     expect(series.flatMap(({ markArea }) => markArea?.data ?? [])).toMatchObject([
       [{ name: `misses ≤ ${most}`, coord: [-Infinity, 0.05] }, { coord: [Infinity, Infinity] }],
       [{ name: `misses ≥ ${least}`, coord: [-Infinity, -Infinity] }, { coord: [8e6, Infinity] }],
     ]);
+  });
+
+  it("numbers of points lie over no point and no other number", () => {
+    const x = [1, 1.01, 1.02, 1.3, 2];
+    const series = [
+      { name: "tried", mode: "sim" as const, x, y: x.map(() => 5), labels: x.map((_, at) => `${at + 10}`) },
+    ];
+    const figure = extraFigure(
+      {
+        id: "f",
+        title: "f",
+        caption: "",
+        kind: "scatter",
+        x: { label: "rate", unit: "", log: false },
+        y: { label: "delay", unit: "", log: false },
+        series,
+      },
+      {},
+    );
+    const { series: drawn } = (figure.draw(LIGHT, 800) as { option: object }).option as {
+      series: { data: { value: number[]; label?: { formatter: string } }[] }[];
+    };
+    const shown = drawn.flatMap(({ data }) => data.map(({ label }) => label?.formatter));
+    // The next point is nearer than a number is wide, except behind the last of three and of all.
+    expect(shown).toEqual(["", "", "12", "13", "14"]);
   });
 });

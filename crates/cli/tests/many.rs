@@ -629,15 +629,19 @@ fn the_figures_of_a_search_have_the_bounds_of_the_file() {
         let figure = figures.iter().find(|figure| figure["id"] == id).expect(id);
         let series = figure["series"].as_array().expect("series").iter();
         let lines = series.filter(|series| series["mode"] == "theory").map(|series| {
+            let bound = &series["bound"];
             let ends = |axis: &str| (series[axis][0].as_f64(), series[axis][1].as_f64());
             let upright = ends("x").0 == ends("x").1;
             let (value, other) = if upright { (ends("x"), ends("y")) } else { (ends("y"), ends("x")) };
             assert!(value.0 == value.1 && other.0 < other.1, "{series}");
+            assert_eq!((&bound["is_of_x"], bound["value"].as_f64()), (&upright.into(), value.0), "{series}");
+            let name = series["name"].as_str().unwrap_or_default();
+            assert_eq!(bound["is_lower"], name.ends_with("at least"), "{series}");
             (series["name"].as_str().unwrap_or_default().to_owned(), upright, value.0.unwrap_or(0.0))
         });
         lines.collect::<Vec<_>>()
     };
-    let [most, least] = [("at most", 10.0), ("at least", 6e5)];
+    let [most, least] = [("constraint: at most", 10.0), ("constraint: at least", 6e5)];
     let line = |(name, value): (&str, f64), upright: bool| (name.to_owned(), upright, value);
     assert_eq!(bounds("goal-1"), [line(most, false), line(least, true)]);
     assert_eq!(bounds("variable-0"), [line(most, false)], "the constraint and the expectation are one line");

@@ -56,7 +56,7 @@ fn axis(label: &str, unit: &str) -> Axis {
 
 fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>) -> FigureSeries {
     let (x, y) = points.into_iter().unzip();
-    FigureSeries { name: name.to_owned(), mode, x, y, error: None, labels: Vec::new() }
+    FigureSeries { name: name.to_owned(), mode, x, y, ..FigureSeries::default() }
 }
 
 /// Returns the figures of a probe called `name`: the wait of each packet, and the bytes sent and received.

@@ -272,7 +272,7 @@ pub enum FigureKind {
 }
 
 /// One curve of a figure.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
 pub struct FigureSeries {
     /// Name.
@@ -292,6 +292,22 @@ pub struct FigureSeries {
     /// Texts at the points, one for each of `x`; none: without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
+    /// Bound that the series draws, if it is one: its name then says whose it is, and its points are the ends
+    /// of a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<FigureBound>,
+}
+
+/// Bound on the values of one axis of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "typescript", derive(ts_rs::TS))]
+pub struct FigureBound {
+    /// True if it is on the horizontal axis.
+    pub is_of_x: bool,
+    /// True if smaller values miss it; false if larger ones do.
+    pub is_lower: bool,
+    /// The bound, in the unit of its axis.
+    pub value: f64,
 }
 
 /// The origin of a curve, which determines its style.

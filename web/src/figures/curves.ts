@@ -1,7 +1,7 @@
 /** Curves over a value: the common part of distribution functions, densities and the figures of a report. */
 import type { EChartsOption } from "echarts";
 import { type Extent, extent, pointed, xAxis, yAxis } from "../axis";
-import { base, tooltip } from "../chart";
+import { base, haloed, tooltip } from "../chart";
 import { lowerBound, reduced } from "../decimate";
 import type { Table } from "../figure";
 import type { Dash, Ink } from "../palette";
@@ -72,7 +72,7 @@ export function curvesOption(
       axisPointer: { type: "line", lineStyle: { color: ink.soft, width: 1 }, snap: false },
       formatter: (parameters: unknown) => tipOf(parameters, curves, x, y),
     },
-    series: [...behind, ...curves.flatMap((curve) => seriesOf(curve, x.log, y.log))],
+    series: [...behind, ...curves.flatMap((curve) => seriesOf(curve, ink, x.log, y.log))],
   } as EChartsOption;
 }
 
@@ -96,7 +96,7 @@ function bounds(curve: Curve): Numbers[] {
 }
 
 /** Returns the points with their texts; null without, and of so many points that they are reduced. */
-function labelled({ labels, x, colour }: Curve, data: readonly unknown[][]): object[] | null {
+function labelled({ labels, x, colour }: Curve, data: readonly unknown[][], ink: Ink): object[] | null {
   if (labels === undefined || data.length !== labels.length || data.length !== x.length) return null;
   return data.map((value, index) => ({
     value,
@@ -107,11 +107,12 @@ function labelled({ labels, x, colour }: Curve, data: readonly unknown[][]): obj
       formatter: labels[index],
       color: colour,
       fontSize: 11,
+      ...haloed(ink),
     },
   }));
 }
 
-function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
+function seriesOf(curve: Curve, ink: Ink, xLog: boolean, yLog: boolean): object[] {
   const data = reduced(curve.x, curve.y)
     .extremes(BUCKETS)
     .filter(([x]) => !xLog || x > 0)
@@ -152,7 +153,7 @@ function seriesOf(curve: Curve, xLog: boolean, yLog: boolean): object[] {
         opacity: 1,
       },
       data:
-        labelled(curve, data) ??
+        labelled(curve, data, ink) ??
         (curve.mark === null ? data : marks).filter(
           (_, index) => index % step === Math.floor(step * (curve.phase ?? 0.5)),
         ),

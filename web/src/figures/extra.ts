@@ -1,16 +1,23 @@
 /** Figures that a report contains as data: reproductions of a paper's figures, sweeps, bounds. */
 import type { EChartsOption } from "echarts";
 import { axisLook, extent, pointed, yAxis } from "../axis";
-import { base, tooltip } from "../chart";
+import { base, haloed, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import { quantity, shortened } from "../format";
-import type { Axis as AxisData, Figure as FigureData, FigureSeries } from "../generated/lockgate";
+import type {
+  Axis as AxisData,
+  FigureBound,
+  Figure as FigureData,
+  FigureSeries,
+} from "../generated/lockgate";
 import { type Dash, dashOf, type Ink, MODE_NAMES, strokeOf } from "../palette";
 import type { Numbers } from "../report";
 import { tip } from "../tooltip";
 import { type Axis, type Curve, curvesOption, curvesTable, footed } from "./curves";
 
 const HEIGHT = 320;
+/** Width and height in pixels beside the plot, and height of a line of labels. */
+const [SIDES, FOOT, LINE] = [90, 82, 14];
 const PAPER_MARKS = ["diamond", "triangle", "rect", "circle"];
 /** Marks of points, by the name of their series where strokes are those of modes. */
 const POINT_MARKS = ["circle", "triangle", "rect", "diamond"];
@@ -20,7 +27,7 @@ const POINT_MARKS = ["circle", "triangle", "rect", "diamond"];
  * there is only one name, the colours distinguish the modes too.
  */
 function colourOf(figure: FigureData, ink: Ink, series: FigureSeries): string {
-  if (boundOf(figure, series)) return ink.bad;
+  if (series.bound) return ink.bad;
   const names = namesOf(figure);
   if (names.length === 1) {
     const modes = { sim: 0, live: 1, theory: ink.series.length - 1, paper: 2 };
@@ -29,26 +36,8 @@ function colourOf(figure: FigureData, ink: Ink, series: FigureSeries): string {
   return ink.series[names.indexOf(series.name) % ink.series.length] as string;
 }
 
-/** A bound among points: of the values of an axis, the least that is wanted, or the most. */
-interface Bound {
-  of: "x" | "y";
-  isLower: boolean;
-  value: number;
-}
-
-/** Returns the bound of a series called "at least" or "at most", a line of two points; null of any other series. */
-function boundOf(figure: FigureData, series: FigureSeries): Bound | null {
-  const isLower = series.name === "at least";
-  const isBound =
-    figure.kind === "scatter" && series.mode === "theory" && (isLower || series.name === "at most");
-  if (!isBound) return null;
-  const of = series.x[0] === series.x[1] && series.y[0] !== series.y[1] ? "x" : "y";
-  return { of, isLower, value: Number(series[of][0]) };
-}
-
 /** Returns the series that are measured, without bounds. */
-const measuredOf = (figure: FigureData): FigureSeries[] =>
-  figure.series.filter((series) => boundOf(figure, series) === null);
+const measuredOf = (figure: FigureData): FigureSeries[] => figure.series.filter(({ bound }) => !bound);
 
 const namesOf = (figure: FigureData): string[] => [...new Set(measuredOf(figure).map((item) => item.name))];
 
@@ -60,8 +49,8 @@ const several = (figure: FigureData): boolean =>
   ).size > 1;
 
 const label = (figure: FigureData, series: FigureSeries): string => {
-  const bound = boundOf(figure, series);
-  if (bound) return `${series.name} ${quantity(bound.value, figure[bound.of].unit)}`;
+  const { bound } = series;
+  if (bound) return `${series.name} ${quantity(bound.value, unitOf(figure, bound))}`;
   if (series.name === "") return MODE_NAMES[series.mode];
   const oneMode = measuredOf(figure).every((other) => other.mode === series.mode);
   return oneMode ? series.name : `${series.name} (${MODE_NAMES[series.mode]})`;
@@ -74,7 +63,7 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
   return figure.series.map((series) => {
     const place = names.indexOf(series.name);
     // An outlined bar stands for a mode.
-    const isBound = boundOf(figure, series) !== null;
+    const isBound = Boolean(series.bound);
     const dash: Dash =
       mixed || isBound ? dashOf(series.mode) : figure.kind === "bar" ? null : strokeOf(place);
     const paper = series.mode === "paper";
@@ -106,51 +95,69 @@ function curvesOf(figure: FigureData, ink: Ink): Curve[] {
   });
 }
 
-/** Least distance of two points with texts, as shares of the extents of both axes. */
-const CROWDED = [0.035, 0.09] as const;
+/** Radius of a point with its distance from its text, and width of a letter, in pixels. */
+const [POINT, LETTER] = [8, 8];
 
-/** Leaves out the texts of points beside one whose text is shown: the table has them. The chosen point comes first. */
-function uncrowded(curves: readonly Curve[], log: readonly [boolean, boolean]): Curve[] {
+/** Returns the curves without the texts that would lie over a point or another text: the table has them. */
+function uncrowded(curves: readonly Curve[], log: readonly [boolean, boolean], width: number): Curve[] {
   const scaled = (value: number | null, axis: 0 | 1): number =>
     log[axis] ? Math.log(Math.max(value ?? 0, 1e-300)) : (value ?? 0);
+  const room = [width - SIDES, HEIGHT - FOOT] as const;
   const ends = ([0, 1] as const).map((axis) => {
     const all = curves.flatMap(({ x, y }) => [...(axis === 0 ? x : y)].map((value) => scaled(value, axis)));
     return [Math.min(...all), Math.max(...all)] as const;
   }) as [readonly [number, number], readonly [number, number]];
-  const share = (value: number | null, axis: 0 | 1): number => {
+  /** Returns where a value is, in pixels; the axes reach at least as far as the values. */
+  const placeOf = (value: number | null, axis: 0 | 1): number => {
     const [low, high] = ends[axis];
-    return high > low ? (scaled(value, axis) - low) / (high - low) : 0.5;
+    return room[axis] * (high > low ? (scaled(value, axis) - low) / (high - low) : 0.5);
   };
-  const shown: [number, number][] = [];
+  const placesOf = ({ x, y }: Curve): [number, number][] =>
+    [...x].map((value, index) => [placeOf(value, 0), placeOf(y[index] ?? null, 1)]);
+  const points = curves.filter(({ labels }) => labels !== undefined).flatMap(placesOf);
+  const taken: [number, number, number][] = [];
+  // The chosen point comes first.
   const order = [...curves].sort((a, b) => (b.level ?? 0) - (a.level ?? 0));
   const labels = new Map(
     order.map((curve) => [
       curve,
-      curve.labels?.map((label, index) => {
-        const at = [share(curve.x[index] ?? 0, 0), share(curve.y[index] ?? null, 1)] as [number, number];
-        const isCrowded = shown.some(
-          ([x, y]) => Math.abs(x - at[0]) < CROWDED[0] && Math.abs(y - at[1]) < CROWDED[1],
-        );
-        if (!isCrowded) shown.push(at);
-        return isCrowded ? "" : label;
+      placesOf(curve).map(([x, y], index) => {
+        const label = curve.labels?.[index] ?? "";
+        const end = x + POINT + LETTER * label.length;
+        const isBeside = (other: number): boolean => Math.abs(other - y) < LINE;
+        const isCrowded =
+          points.some((point) => point[0] > x && point[0] < end + POINT && isBeside(point[1])) ||
+          taken.some(([from, to, at]) => from < end && to > x && isBeside(at));
+        if (isCrowded) return "";
+        taken.push([x, end, y]);
+        return label;
       }),
     ]),
   );
-  return curves.map((curve) => {
-    const own = labels.get(curve);
-    return own === undefined ? curve : { ...curve, labels: own };
-  });
+  return curves.map((curve) =>
+    curve.labels === undefined ? curve : { ...curve, labels: labels.get(curve) ?? [] },
+  );
 }
 
-/** Returns the shading of the parts of a figure of points that bounds forbid. */
+/** Returns the unit of the axis that a bound is on. */
+const unitOf = (figure: FigureData, { is_of_x }: FigureBound): string => figure[is_of_x ? "x" : "y"].unit;
+
+/** Returns the corner for the label of a bound, in the part that it forbids: another one for each kind. */
+function cornerOf({ is_of_x, is_lower }: FigureBound): string {
+  if (is_of_x) return is_lower ? "insideBottomLeft" : "insideTopRight";
+  return is_lower ? "insideBottomRight" : "insideTopLeft";
+}
+
+/** Returns the shading of the parts of a figure that bounds forbid; labels in one corner are below each other. */
 function beyond(figure: FigureData, ink: Ink): object[] {
-  return figure.series.flatMap((series) => {
-    const bound = boundOf(figure, series);
-    if (bound === null) return [];
-    const { of, isLower, value } = bound;
-    const low = isLower ? -Infinity : value;
-    const high = isLower ? value : Infinity;
-    const position = of === "x" ? (isLower ? "insideLeft" : "insideRight") : "insideTopLeft";
+  const taken = new Map<string, number>();
+  return figure.series.flatMap(({ bound }) => {
+    if (!bound) return [];
+    const { is_of_x, is_lower, value } = bound;
+    const ends = is_lower ? [-Infinity, value] : [value, Infinity];
+    const position = cornerOf(bound);
+    const line = taken.get(position) ?? 0;
+    taken.set(position, line + 1);
     return [
       {
         type: "line",
@@ -161,20 +168,23 @@ function beyond(figure: FigureData, ink: Ink): object[] {
           itemStyle: { color: ink.bad, opacity: 0.1 },
           label: {
             show: true,
-            position: isLower && of === "y" ? "insideBottomRight" : position,
+            position,
+            offset: [0, (position.startsWith("insideTop") ? 1 : -1) * line * LINE],
             color: ink.bad,
             fontSize: 11,
             fontWeight: 600,
+            ...haloed(ink),
           },
           data: [
-            [
-              // Without an end, up to the edge of the picture.
-              {
-                name: `misses ${isLower ? "≥" : "≤"} ${quantity(value, figure[of].unit)}`,
-                coord: of === "x" ? [low, -Infinity] : [-Infinity, low],
-              },
-              { coord: of === "x" ? [high, Infinity] : [Infinity, high] },
-            ],
+            // Without an end, up to the edge of the picture.
+            ends.map((end, index) => ({
+              ...(index === 0
+                ? { name: `misses ${is_lower ? "≥" : "≤"} ${quantity(value, unitOf(figure, bound))}` }
+                : {}),
+              coord: is_of_x
+                ? [end, index === 0 ? -Infinity : Infinity]
+                : [index === 0 ? -Infinity : Infinity, end],
+            })),
           ],
         },
       },
@@ -216,7 +226,13 @@ export function extraFigure(figure: FigureData, settings: Settings): Figure {
     draw: (ink, width) => ({
       option: isBars
         ? barsOption(figure, ink, y, width)
-        : curvesOption(ink, uncrowded(curvesOf(figure, ink), [x.log, y.log]), x, y, beyond(figure, ink)),
+        : curvesOption(
+            ink,
+            uncrowded(curvesOf(figure, ink), [x.log, y.log], width),
+            x,
+            y,
+            beyond(figure, ink),
+          ),
     }),
     table: () =>
       curvesTable(

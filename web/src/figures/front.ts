@@ -4,7 +4,7 @@
  */
 import type { EChartsOption } from "echarts";
 import { extent, pointed, variantsWantLog, xAxis, yAxis } from "../axis";
-import { base, tooltip } from "../chart";
+import { base, haloed, tooltip } from "../chart";
 import { axisChoice, type Figure, type Settings } from "../figure";
 import type { Front, VariantMetric, Variants } from "../generated/lockgate";
 import type { Ink } from "../palette";
@@ -73,7 +73,7 @@ export function frontFigure(data: Variants, front: Front, settings: Settings): F
             ? [
                 {
                   label: "misses an expectation",
-                  colour: ink.grid,
+                  colour: ink.rule,
                   kind: "line" as const,
                   dash: [0.01, 99],
                   mark: "circle",
@@ -253,6 +253,7 @@ function numbered(
         color: point.on ? ink.text : ink.soft,
         fontSize: 11,
         fontWeight: point.on ? 700 : 400,
+        ...haloed(ink),
       },
     })),
   };

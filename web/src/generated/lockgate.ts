@@ -418,6 +418,15 @@ kind: FigureKind,
 /** Curves. */
 series: Array<FigureSeries>, };
 
+/** Bound on the values of one axis of a figure. */
+export type FigureBound = {
+/** True if it is on the horizontal axis. */
+is_of_x: boolean,
+/** True if smaller values miss it; false if larger ones do. */
+is_lower: boolean,
+/** The bound, in the unit of its axis. */
+value: number, };
+
 /** The style of a figure. */
 export type FigureKind = "line" | "scatter" | "bar" | "map" | "bands";
 
@@ -434,7 +443,10 @@ y: Array<number | null>,
 /** Half widths of confidence intervals around `y`, where known; serialised as `null` if not finite. */
 error?: Array<number | null> | null,
 /** Texts at the points, one for each of `x`; none: without. */
-labels?: Array<string>, };
+labels?: Array<string>,
+/** Bound that the series draws, if it is one: its name then says whose it is, and its points are the ends
+ * of a line. */
+bound?: FigureBound | null, };
 
 /** The file carried by a flow. */
 export type FileSummary = {

@@ -88,14 +88,7 @@ impl Series {
                 _ if is_live => report::Origin::Live,
                 _ => report::Origin::Sim,
             };
-            Ok(FigureSeries {
-                name: fill(&self.name, variables)?,
-                mode,
-                x,
-                y,
-                error: None,
-                labels: Vec::new(),
-            })
+            Ok(FigureSeries { name: fill(&self.name, variables)?, mode, x, y, ..FigureSeries::default() })
         };
         combinations(&self.each, &Vec::new())?.iter().map(draw).collect()
     }

@@ -50,8 +50,7 @@ pub(super) fn figure(recording: &Recording, groups: &[&String]) -> Figure {
                 mode: recording.mode.into(),
                 x,
                 y,
-                error: None,
-                labels: Vec::new(),
+                ..FigureSeries::default()
             }
         };
         CURVES.map(curve).into_iter().filter(|curve| !curve.x.is_empty()).collect::<Vec<_>>()

@@ -151,7 +151,7 @@ fn by_size(
     pairs.sort_by(|one, other| one.0.total_cmp(&other.0));
     let step = pairs.len().div_ceil(MOST_POINTS).max(1);
     let (x, y) = pairs.into_iter().step_by(step).unzip();
-    FigureSeries { name: name.to_owned(), mode, x, y, error: None, labels: Vec::new() }
+    FigureSeries { name: name.to_owned(), mode, x, y, ..FigureSeries::default() }
 }
 
 fn under_way(index: usize, name: &str, points: &[Point], mode: Origin, end: f64) -> Figure {
@@ -193,7 +193,7 @@ fn count(
     }
     x.push(end);
     y.push(files);
-    FigureSeries { name: name.to_owned(), mode, x, y, error: None, labels: Vec::new() }
+    FigureSeries { name: name.to_owned(), mode, x, y, ..FigureSeries::default() }
 }
 
 #[cfg(test)]

@@ -181,8 +181,7 @@ fn distribution(recording: &Recording, summary: &Summary, groups: &[&String]) ->
             mode: recording.mode.into(),
             x,
             y,
-            error: None,
-            labels: Vec::new(),
+            ..FigureSeries::default()
         })
     };
     Figure {
@@ -213,8 +212,7 @@ fn map(recording: &Recording, summary: &Summary, group: &str) -> Option<Figure> 
             mode: recording.mode.into(),
             x,
             y,
-            error: None,
-            labels: Vec::new(),
+            ..FigureSeries::default()
         })
     };
     let series: Vec<FigureSeries> = worst.iter().take(MAP_ROWS).filter_map(row).collect();

@@ -71,5 +71,5 @@ pub fn figures(recording: &Recording) -> Vec<Figure> {
 }
 
 fn series(recording: &Recording, name: &str, x: Vec<f64>, y: Vec<f64>) -> FigureSeries {
-    FigureSeries { name: name.to_owned(), mode: recording.mode.into(), x, y, error: None, labels: Vec::new() }
+    FigureSeries { name: name.to_owned(), mode: recording.mode.into(), x, y, ..FigureSeries::default() }
 }

@@ -366,8 +366,7 @@ impl Recorder {
                             .iter()
                             .map(|row| row.figures.get(*index).map_or(0.0, |f| f64::from(of(f))))
                             .collect(),
-                        error: None,
-                        labels: Vec::new(),
+                        ..FigureSeries::default()
                     }
                 })
                 .collect(),

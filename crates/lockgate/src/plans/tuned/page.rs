@@ -3,7 +3,7 @@
 use lockgate_experiment::tune::{Constraint, Goal, Tried};
 use lockgate_measure::comparison::Practical;
 use lockgate_measure::metric::{Quantity, Unit};
-use lockgate_measure::report::{Axis, Comparison, Figure, FigureKind, FigureSeries, Origin};
+use lockgate_measure::report::{Axis, Comparison, Figure, FigureBound, FigureKind, FigureSeries, Origin};
 use lockgate_measure::summary::Bound;
 use lockgate_measure::verdict::Words;
 use lockgate_scenario::path::resolved;
@@ -254,24 +254,35 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
     figures
 }
 
-/// Bound that a search or its file sets on a metric: whether it is the least value, and the value.
-type Limit = (bool, f64);
+/// Bound that a search or its file sets on a metric.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// What sets it: a point that breaks a constraint is out, one that misses an expectation is not.
+    setter: &'static str,
+    is_lower: bool,
+    value: f64,
+}
 
 /// Returns the bounds of a metric: of the constraints, and of the scenario's expectations on what was
 /// measured.
 fn limits(outcome: &Tuned<'_>, path: &str) -> Vec<Limit> {
     let tuned = outcome.tuning;
     let constraints = tuned.constraints.iter().filter(|constraint| constraint.path == path);
-    let constraints = constraints.map(|constraint| (constraint.is_at_least, constraint.bound));
+    let constraints = constraints.map(|constraint| Limit {
+        setter: "constraint",
+        is_lower: constraint.is_at_least,
+        value: constraint.bound,
+    });
     let expects = tuned.base.expects.iter().filter(|expect| expect.that == path && !expect.proven);
+    let expected = |is_lower, value| Some(Limit { setter: "expectation", is_lower, value });
     let expected = expects.flat_map(|expect| &expect.bounds).flat_map(|bound| match *bound {
-        Bound::Below(most) | Bound::AtMost(most) => [Some((false, most)), None],
-        Bound::Above(least) | Bound::AtLeast(least) => [Some((true, least)), None],
-        Bound::Between(least, most) => [Some((true, least)), Some((false, most))],
+        Bound::Below(most) | Bound::AtMost(most) => [expected(false, most), None],
+        Bound::Above(least) | Bound::AtLeast(least) => [expected(true, least), None],
+        Bound::Between(least, most) => [expected(true, least), expected(false, most)],
     });
     let mut limits: Vec<Limit> = Vec::new();
     for limit in constraints.chain(expected.flatten()) {
-        if !limits.contains(&limit) {
+        if !limits.iter().any(|one| one.is_lower == limit.is_lower && one.value == limit.value) {
             limits.push(limit);
         }
     }
@@ -279,14 +290,15 @@ fn limits(outcome: &Tuned<'_>, path: &str) -> Vec<Limit> {
 }
 
 /// Adds a bound to a figure, as a line over the values of the other axis.
-fn draw_bound(figure: &mut Figure, (is_at_least, limit): Limit, is_of_x: bool) {
-    let others = figure.series.iter().filter(|series| series.mode != Origin::Theory);
+fn draw_bound(figure: &mut Figure, Limit { setter, is_lower, value }: Limit, is_of_x: bool) {
+    let others = figure.series.iter().filter(|series| series.bound.is_none());
     let others = others.flat_map(|series| if is_of_x { &series.y } else { &series.x }).copied();
     let (low, high) = others
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    let points = if is_of_x { [(limit, low), (limit, high)] } else { [(low, limit), (high, limit)] };
-    let name = if is_at_least { "at least" } else { "at most" };
-    figure.series.push(FigureSeries { mode: Origin::Theory, ..series(name, points.to_vec()) });
+    let points = if is_of_x { [(value, low), (value, high)] } else { [(low, value), (high, value)] };
+    let name = format!("{setter}: {}", if is_lower { "at least" } else { "at most" });
+    let bound = Some(FigureBound { is_of_x, is_lower, value });
+    figure.series.push(FigureSeries { mode: Origin::Theory, bound, ..series(&name, points.to_vec()) });
 }
 
 /// Returns the unit of a goal's metric.
@@ -308,7 +320,7 @@ const WIDE: f64 = 8.0;
 fn axis(outcome: &Tuned<'_>, path: &str, index: usize) -> Axis {
     let unit = Quantity::parse(path).map_or("", |quantity| quantity.unit().symbol());
     let values = outcome.found.tried.iter().filter_map(|tried| tried.means[index]);
-    let values = values.chain(limits(outcome, path).into_iter().map(|(_, limit)| limit));
+    let values = values.chain(limits(outcome, path).into_iter().map(|limit| limit.value));
     let (low, high) =
         values.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
     Axis { label: Words::of(path).in_sentence(), unit: unit.to_owned(), log: low > 0.0 && high > WIDE * low }
@@ -399,5 +411,5 @@ fn scatter(
 
 fn series(name: &str, points: Vec<(f64, f64)>) -> FigureSeries {
     let (x, y) = points.into_iter().unzip();
-    FigureSeries { name: name.to_owned(), mode: Origin::Sim, x, y, error: None, labels: Vec::new() }
+    FigureSeries { name: name.to_owned(), x, y, ..FigureSeries::default() }
 }
