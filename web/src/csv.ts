@@ -1,9 +1,10 @@
 /** Tables as comma-separated values (RFC 4180), in base units and full precision. */
+import { spaced } from "./format";
 import type { Cell } from "./report";
 
 function field(value: Cell): string {
   if (value === null) return "";
-  const text = String(value);
+  const text = spaced(String(value));
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 

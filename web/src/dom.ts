@@ -29,6 +29,12 @@ export function coded(text: string): (Node | string)[] {
   return parts.flatMap((part, at) => (part === "" ? [] : [at % 2 === 1 ? h("code", {}, part) : part]));
 }
 
+/** Returns a text with each option of a command whole: a browser breaks lines behind a hyphen, too. */
+export function unbroken(text: string): (Node | string)[] {
+  const parts = text.split(/(--[a-z][\w-]*)/);
+  return parts.map((part, at) => (at % 2 === 1 ? h("span", { class: "whole" }, part) : part));
+}
+
 /** Writes a text with its parts in backticks as code; nothing if the element has it already. */
 export function writeCoded(element: HTMLElement, text: string): void {
   if (element.dataset["text"] === text) return;

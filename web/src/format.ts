@@ -128,6 +128,9 @@ export function shortened(text: string, most: number): string {
   return `${symbols.slice(0, most - 1 - tail).join("")}…${tail > 0 ? symbols.slice(-tail).join("") : ""}`;
 }
 
+/** Returns a text with plain spaces, as readers type them and programs read them. */
+export const spaced = (text: string): string => text.replaceAll("\u00a0", " ");
+
 /** Returns a sentence with the sign of microseconds, which terminals and files have in ASCII. */
 export const micro = (sentence: string): string => sentence.replace(/(\d[ \u202f])us\b/g, "$1µs");
 

@@ -4,7 +4,7 @@
  */
 import { toCsv } from "./csv";
 import { copyText, h } from "./dom";
-import { columnScale, NONE, plural, significant, THIN } from "./format";
+import { columnScale, NONE, plural, significant, spaced, THIN } from "./format";
 import type { Cell } from "./report";
 
 /** A column: its heading, and the formatting of its raw values. */
@@ -246,7 +246,7 @@ class SortedTable {
         ? this.#order
         : this.#order.filter((row) =>
             (this.request.rows[row] ?? []).some(
-              (cell) => typeof cell === "string" && cell.toLowerCase().includes(wanted),
+              (cell) => typeof cell === "string" && spaced(cell).toLowerCase().includes(wanted),
             ),
           );
     const shown = matching.slice(0, this.#limit);

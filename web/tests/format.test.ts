@@ -88,6 +88,10 @@ describe("tables and files", () => {
     ).toBe('a,"b ""c"""\r\n"x,y",0.1234567890123\r\n"line\nbreak",\r\n');
   });
 
+  it("writes CSV with plain spaces, whatever a cell has before a unit", () => {
+    expect(toCsv(["a"], [["5\u00a0ms"]])).toBe("a\r\n5 ms\r\n");
+  });
+
   it("sorts numbers as numbers, names by their numbers, and what is missing last", () => {
     expect([3, null, 10, 2].sort((a, b) => compareCells(a, b, true))).toEqual([2, 3, 10, null]);
     expect([3, null, 10, 2].sort((a, b) => compareCells(a, b, false))).toEqual([10, 3, 2, null]);

@@ -3,7 +3,7 @@
  * sentences and numbers are made in Rust, which also writes them as elements of the same form for the first paint
  * (`crates/measure/src/report/answer.rs`).
  */
-import { h } from "../dom";
+import { h, unbroken } from "../dom";
 import { significant } from "../format";
 import type { JudgedRow, RunVerdict, Summary } from "../generated/lockgate";
 import { meterOf } from "../meter";
@@ -59,7 +59,12 @@ function toldSentence(verdict: RunVerdict, sentence: string, index: number, held
   const event = verdict.hurts === true ? " event bad" : " event";
   const kind = outcome === null ? (index === 0 ? event : "") : ` ${CLASSES[outcome]}`;
   const shown = role === "finding" && outcome === "none" ? role : `${role}${kind}`;
-  return h("p", { class: shown }, sign === "" ? null : [h("span", { class: "sign" }, sign), " "], sentence);
+  return h(
+    "p",
+    { class: shown },
+    sign === "" ? null : [h("span", { class: "sign" }, sign), " "],
+    unbroken(sentence),
+  );
 }
 
 function judgedTable(rows: readonly JudgedRow[], selection: Selection, report: Report): HTMLElement | null {

@@ -1,5 +1,5 @@
 /** Setup of a run: scenario, command to repeat it, versions, seeds, and the fidelity of a live run. */
-import { copyText, download, h } from "../dom";
+import { copyText, download, h, unbroken } from "../dom";
 import { date, NONE, plural, quantity, significant, slug } from "../format";
 import type { Run } from "../generated/lockgate";
 import { MODE_NAMES } from "../palette";
@@ -17,7 +17,7 @@ function facts(report: Report): HTMLElement {
       { type: "button", class: "quiet", onclick: () => void copyText(report.command, "Command") },
       "Copy",
     );
-    rows.push(["To repeat", h("span", { class: "command" }, h("code", {}, report.command), copy)]);
+    rows.push(["To repeat", h("span", { class: "command" }, h("code", {}, unbroken(report.command)), copy)]);
   }
   rows.push(["Lockgate", report.version || NONE], ["Made", date(report.generated) || NONE]);
   if (report.host !== "") rows.push(["On", report.host]);

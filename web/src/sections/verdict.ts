@@ -1,7 +1,7 @@
 /**
  * Outcome of a run: the verdict in words, and every expectation with its value, by shape, text and colour.
  */
-import { breakable, copyText, h, svg } from "../dom";
+import { breakable, copyText, h, svg, unbroken } from "../dom";
 import { NONE, plural, quantity } from "../format";
 import type { Expectation, JudgedRow, Run } from "../generated/lockgate";
 import { unitOf } from "../metric";
@@ -64,15 +64,14 @@ export function verdictSection(report: Report): HTMLElement[] {
   const decides = (index: number): boolean =>
     index === 0 && (report.variants !== undefined || commands.length > 0 || report.runs.length === 0);
   const line = (text: string, index: number): HTMLElement =>
-    h("p", decides(index) ? { class: "headline none" } : {}, together(text));
+    h("p", decides(index) ? { class: "headline none" } : {}, unbroken(ended(text)));
   if (sentences.length > 0) parts.push(h("div", { class: "verdict" }, ...sentences.map(line)));
   if (commands.length > 0) parts.push(commandList(commands));
   return parts;
 }
 
-/** Keeps numbers beside their signs of per cent, and ends a sentence. */
-const together = (text: string): string =>
-  text.replaceAll(/(\d) %/g, "$1\u00a0%").replace(/([\w)%])$/, "$1.");
+/** Ends a sentence. */
+const ended = (text: string): string => text.replace(/([\w)%])$/, "$1.");
 
 /** A command of a verdict, and the sentence that it belongs to; empty if it stands for itself. */
 interface Command {
@@ -106,7 +105,7 @@ function commandList(commands: readonly Command[]): HTMLElement {
         h(
           "div",
           { class: "command" },
-          h("code", {}, text),
+          h("code", {}, unbroken(text)),
           h(
             "button",
             { type: "button", class: "quiet", onclick: () => void copyText(text, "the command") },
