@@ -1,6 +1,7 @@
 //! The verdict of a run: judged by all seeds, in one line, without control characters for the terminal.
 
 mod command;
+mod page;
 
 use std::fs;
 
@@ -174,6 +175,24 @@ fn an_expectation_on_several_flows_says_how_many_keep_it() {
         let members = serde_json::json!({ "held": 2, "of": 3, "wanted_ratio": wanted });
         assert_eq!(summary["expect"][0]["members"], members);
     }
+}
+
+/// The first picture of a large network beside its delay over time is of what the verdict is about, with its
+/// bound; so is the card, which draws no delay that no expectation judges.
+#[test]
+fn the_pictures_of_a_group_answer_its_verdict() {
+    let judged = "[[expect]]\nthat = \"flow.bulk/*.loss\"\nat_most = \"1%\"\n";
+    let folder = folder(&format!("{}{judged}", FIXED.replace("count = 2", "count = 12")));
+    lockgate(folder.path(), &["run", "s.toml", "--out", "out", "--card", "card.svg"]);
+    let report = page::report_data(&folder.path().join("out/report.html"));
+    let figures = report["figures"].as_array().expect("figures");
+    let ids: Vec<&str> = figures.iter().filter_map(|figure| figure["id"].as_str()).collect();
+    assert_eq!(ids[1..3], ["members-loss", "members"], "{ids:?}");
+    let bounds: Vec<&Value> =
+        figures[1]["series"].as_array().into_iter().flatten().filter_map(|one| one.get("bound")).collect();
+    assert_eq!(bounds, [&serde_json::json!({ "is_of_x": true, "is_lower": false, "value": 0.01 })]);
+    let card = fs::read_to_string(folder.path().join("card.svg")).expect("a card");
+    assert!(card.contains("at most 1 %") && !card.contains("delay of"), "{card}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use lockgate_engine::units::Duration;
 use lockgate_measure::metric::{Address, Subject};
 use lockgate_measure::recording::{EventKind, FlowRecord, Recording};
 use lockgate_measure::summary::{Expectation, Summary};
-use lockgate_measure::verdict::Outcome;
+use lockgate_measure::verdict::{JudgedRow, Outcome, RunVerdict};
 
 use crate::figures;
 
@@ -23,6 +23,10 @@ const TOP: f64 = 300.0;
 const BOTTOM: f64 = 530.0;
 /// Letters of a line of the headline, and of the sentence below it.
 const LETTERS: [usize; 2] = [50, 84];
+/// Most lines of the headline.
+const HEADLINES: usize = 3;
+/// Expectations that have room in place of the curve.
+const ROWS: usize = 4;
 /// Columns of the curve: each has the smallest and largest delay in it.
 const COLUMNS: usize = 400;
 /// A bound up to so many times the largest delay is drawn.
@@ -55,24 +59,10 @@ pub fn card(title: &str, summary: &Summary, recording: &Recording, command: &str
         escaped(&format!("{title}: {}", verdict.headline))
     );
     text(&mut svg, (50.0, 64.0), 26, SOFT, &cut(title, 80));
-    let (sign, colour) = match verdict.outcome {
-        Outcome::Held => ("✓ ", GOOD),
-        Outcome::Missed => ("✗ ", BAD),
-        Outcome::None => ("", TEXT),
-    };
-    let headline = wrapped(&format!("{sign}{}", verdict.headline), LETTERS[0], 2);
-    for (line, words) in headline.iter().enumerate() {
-        let fill = if line == 0 { colour } else { TEXT };
-        bold(&mut svg, (50.0, 122.0 + 46.0 * line as f64), fill, words);
-    }
-    let below = 122.0 + 46.0 * headline.len() as f64;
-    for (line, words) in
-        verdict.findings.first().map(|first| wrapped(first, LETTERS[1], 2)).into_iter().flatten().enumerate()
-    {
-        text(&mut svg, (50.0, below + 32.0 * line as f64), 24, TEXT, &words);
-    }
+    sentences(&mut svg, &verdict);
     match drawn(summary, recording) {
         Some(drawn) => curve(&mut svg, recording, &drawn),
+        None if !verdict.rows.is_empty() => rows(&mut svg, &verdict.rows),
         None => text(&mut svg, (50.0, TOP + 60.0), 24, SOFT, "no delay over time was recorded"),
     }
     let _ = write!(
@@ -89,7 +79,56 @@ pub fn card(title: &str, summary: &Summary, recording: &Recording, command: &str
     svg
 }
 
-/// Returns the flow whose delay the first expectation on a delay judges, or else the first of the scenario.
+/// Writes the headline, and the sentence below it. The sign is before the one on what holds.
+fn sentences(svg: &mut String, verdict: &RunVerdict) {
+    let (sign, colour) = match verdict.outcome {
+        Outcome::Held => ("✓ ", GOOD),
+        Outcome::Missed => ("✗ ", BAD),
+        Outcome::None => ("", TEXT),
+    };
+    let signs = if verdict.change_first { ["", sign] } else { [sign, ""] };
+    let headline = wrapped(&format!("{}{}", signs[0], verdict.headline), LETTERS[0], HEADLINES);
+    for (line, words) in headline.iter().enumerate() {
+        bold(
+            svg,
+            (50.0, 122.0 + 46.0 * line as f64),
+            if verdict.change_first { TEXT } else { colour },
+            words,
+        );
+    }
+    let below = 122.0 + 46.0 * headline.len() as f64;
+    let lines = if headline.len() < HEADLINES { 2 } else { 1 };
+    let finding = verdict.findings.first().map(|first| format!("{}{first}", signs[1]));
+    for (line, words) in finding.iter().flat_map(|first| wrapped(first, LETTERS[1], lines)).enumerate() {
+        text(
+            svg,
+            (50.0, below + 32.0 * line as f64),
+            24,
+            if verdict.change_first { colour } else { TEXT },
+            &words,
+        );
+    }
+}
+
+/// Writes the expectations with their values, of a run whose verdict no delay over time shows.
+fn rows(svg: &mut String, rows: &[JudgedRow]) {
+    for (index, row) in rows.iter().take(ROWS).enumerate() {
+        let y = TOP + 40.0 + 44.0 * index as f64;
+        let (sign, colour) = if row.holds { ("✓", GOOD) } else { ("✗", BAD) };
+        let name = format!("{} {}", row.subject, row.quantity);
+        text(svg, (50.0, y), 24, colour, sign);
+        text(svg, (84.0, y), 24, TEXT, &cut(name.trim(), 42));
+        text(svg, (640.0, y), 24, colour, &cut(&row.value, 18));
+        text(svg, (870.0, y), 24, SOFT, &cut(&row.wanted, 24));
+    }
+    if let Some(more) = rows.len().checked_sub(ROWS).filter(|more| *more > 0) {
+        let more = format!("and {}", figures::count(more as u64, "more expectation"));
+        text(svg, (84.0, TOP + 40.0 + 44.0 * ROWS as f64), 20, SOFT, &more);
+    }
+}
+
+/// Returns the flow whose delay the first expectation on a delay judges; without any expectation or beside a
+/// change, the first of the scenario: its delay answers no other expectation.
 fn drawn<'a>(summary: &Summary, recording: &'a Recording) -> Option<Drawn<'a>> {
     let named = |name: &str| recording.flows.iter().find(|flow| flow.setup.name == name);
     let judged = summary.expect.iter().find_map(|expect| {
@@ -98,6 +137,9 @@ fn drawn<'a>(summary: &Summary, recording: &'a Recording) -> Option<Drawn<'a>> {
         let is_tail = expect.that.contains(".p9") || expect.that.contains(".max");
         Some(Drawn { flow: named(name)?, bound_s: upper(expect), is_tail })
     });
+    if judged.is_none() && !summary.expect.is_empty() && recording.phases().len() < 2 {
+        return None;
+    }
     let first = || recording.flows.iter().find(|flow| !flow.setup.is_return && flow.brief().is_none());
     let found = judged.or_else(|| Some(Drawn { flow: first()?, bound_s: None, is_tail: false }))?;
     (found.flow.brief().is_none() && found.flow.series().owd_p50.iter().any(Option::is_some)).then_some(found)

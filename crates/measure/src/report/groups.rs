@@ -1,17 +1,21 @@
 //! Groups of flows on the page: a table over all, the members of each, worst first, and distributions over
 //! members.
 
+use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
 use super::rounding::short;
-use super::{Axis, Cell, Comparison, Figure, FigureKind, FigureSeries, TopologyLink, bands};
+use super::{
+    Axis, Cell, Comparison, Figure, FigureBound, FigureKind, FigureSeries, Origin, TopologyLink, bands,
+};
 use crate::figures::count;
 use crate::group::group_of;
-use crate::metric::{Address, Unit};
+use crate::metric::{Address, Subject, Unit};
 use crate::recording::{Detail, Recording, family_of};
-use crate::summary::Summary;
+use crate::summary::{Expectation, Summary};
+use crate::verdict::{Words, used};
 
 /// Limit on the rows of the table of a group's members, which a reader searches.
 const ROWS: usize = 5_000;
@@ -153,46 +157,109 @@ fn worst(summary: &Summary, group: &str, lines: &Lines) -> Comparison {
     }
 }
 
-/// Returns the figures of the groups: percentiles over members over time, the distribution of a delay over
-/// members, and the delays of the worst members over time.
+/// Returns the figures of the groups: percentiles over members over time, distributions over members, and the
+/// delays of the worst members over time.
 pub fn figures(recording: &Recording, summary: &Summary) -> Vec<Figure> {
     let groups = shown(summary);
     if groups.is_empty() {
         return Vec::new();
     }
-    let mut figures = vec![bands::figure(recording, &groups), distribution(recording, summary, &groups)];
+    let mut figures = vec![bands::figure(recording, &groups)];
+    figures.extend(distributions(summary, &groups, recording.mode.into()));
     figures.extend(groups.iter().filter_map(|group| map(recording, summary, group)));
     figures.retain(|figure| !figure.series.is_empty());
     figures
 }
 
-/// Returns the distribution over members of the metric that orders them, a curve a group.
-fn distribution(recording: &Recording, summary: &Summary, groups: &[&String]) -> Figure {
+/// Address, below a flow, of the delay whose distribution is always shown.
+const DELAY: &str = "owd.p99";
+
+/// Returns distributions over members, a curve a group: first of the metrics by which expectations judge
+/// members, the one that decides before the others, each with its bounds; then of the delay.
+fn distributions(summary: &Summary, groups: &[&String], mode: Origin) -> Vec<Figure> {
+    let judged = |expect: &Expectation| {
+        let address =
+            Address::parse(&expect.that).ok().filter(|of| expect.members.is_some() && of.during.is_none())?;
+        let Subject::Flow(_) = address.subject else { return None };
+        let statistic = address.statistic.map(|statistic| format!(".{}", statistic.name()));
+        Some(format!("{}{}", address.metric.name, statistic.unwrap_or_default()))
+    };
+    let mut expects: Vec<(String, &Expectation)> =
+        summary.expect.iter().filter_map(|expect| Some((judged(expect)?, expect))).collect();
+    let urgency = |expect: &Expectation| (!expect.holds, used(expect).unwrap_or(0.0));
+    expects
+        .sort_by(|(_, one), (_, other)| urgency(other).partial_cmp(&urgency(one)).unwrap_or(Ordering::Equal));
+    let mut paths: Vec<&str> = Vec::new();
+    for path in expects.iter().map(|(path, _)| path.as_str()).chain([DELAY]) {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let of = |path: &&str| {
+        let expects = expects.iter().filter(|(of, _)| of == path).map(|(_, expect)| *expect);
+        distribution(summary, groups, mode, path, &expects.collect::<Vec<_>>())
+    };
+    paths.iter().filter_map(of).collect()
+}
+
+/// Returns the distribution over members of the metric at `path` below a flow, with the bounds of `expects`.
+fn distribution(
+    summary: &Summary,
+    groups: &[&String],
+    mode: Origin,
+    path: &str,
+    expects: &[&Expectation],
+) -> Option<Figure> {
+    let address = |group: &str| Address::parse(&format!("flow.\"{group}/*\".{path}")).ok();
+    let metric = address(groups.first()?)?.metric;
     let curve = |group: &&String| {
-        let mut values: Vec<f64> = summary.worst_members(group).into_iter().map(|(_, value)| value).collect();
-        values.reverse();
+        let mut values: Vec<f64> =
+            summary.values(&address(group)?).into_iter().filter_map(|(_, value)| value).collect();
+        values.sort_unstable_by(f64::total_cmp);
         let step = values.len().div_ceil(POINTS).max(1);
         let last = values.len().checked_sub(1)?;
         let chosen = (0..last).step_by(step).chain([last]);
         let points = chosen.map(|index| (short(values[index]), (index + 1) as f64 / values.len() as f64));
         let (x, y) = points.unzip();
-        Some(FigureSeries {
-            name: (*group).clone(),
-            mode: recording.mode.into(),
-            x,
-            y,
-            ..FigureSeries::default()
-        })
+        Some(FigureSeries { name: (*group).clone(), mode, x, y, ..FigureSeries::default() })
     };
-    Figure {
-        id: "members".to_owned(),
-        title: "Members of groups: 99th percentile of the one-way delay".to_owned(),
-        caption: "Fraction of a group's members whose 99th percentile is not larger.".to_owned(),
-        x: Axis { label: "one-way delay, p99".to_owned(), unit: "s".to_owned(), log: true },
+    let bounds = expects.iter().flat_map(|expect| {
+        let limits = [
+            (false, expect.below.or(expect.at_most)),
+            (true, expect.above.or(expect.at_least)),
+            (true, expect.between.map(|[least, _]| least)),
+            (false, expect.between.map(|[_, most]| most)),
+        ];
+        let subject = Words::of(&expect.that).subject.replace("/*", "");
+        limits.into_iter().filter_map(move |(is_lower, value)| {
+            let value = value?;
+            Some(FigureSeries {
+                name: format!("{subject}: {}", if is_lower { "at least" } else { "at most" }),
+                mode: Origin::Theory,
+                x: vec![value, value],
+                y: vec![0.0, 1.0],
+                bound: Some(FigureBound { is_of_x: true, is_lower, value }),
+                ..FigureSeries::default()
+            })
+        })
+    });
+    let label = Words::of(&format!("flow.\"{}\".{path}", groups.first()?)).quantity;
+    let mut series: Vec<FigureSeries> = groups.iter().filter_map(curve).collect();
+    if series.is_empty() {
+        return None;
+    }
+    series.extend(bounds);
+    // Over members delays differ by orders of magnitude; most losses are 0.
+    let log = metric.unit == Unit::Seconds;
+    Some(Figure {
+        id: if path == DELAY { "members".to_owned() } else { format!("members-{}", path.replace('.', "-")) },
+        title: format!("Members of groups: {label}"),
+        caption: format!("Fraction of a group's members whose {label} is not larger."),
+        x: Axis { label, unit: metric.unit.symbol().to_owned(), log },
         y: Axis { label: "fraction of members".to_owned(), unit: String::new(), log: false },
         kind: FigureKind::Line,
-        series: groups.iter().filter_map(curve).collect(),
-    }
+        series,
+    })
 }
 
 /// Returns a group's worst members over time: a row each, the worst first, the largest delay of each
