@@ -16,6 +16,9 @@ impl Status {
             let [one, other] = [port.from.min(port.to), port.from.max(port.to)];
             if one == other { nodes[one].clone() } else { format!("{}-{}", nodes[one], nodes[other]) }
         };
+        let is_back = |port: &PolicyPort, link: &LinkStatus| {
+            link.from != nodes[port.from] || port.direction == Direction::Incoming
+        };
         let mut links: Vec<LinkStatus> = Vec::new();
         for port in &policy.ports {
             let (name, (from, to)) = (link_name(port), ends(port));
@@ -24,7 +27,7 @@ impl Status {
                 links.push(LinkStatus { name, from: from.clone(), to, ..LinkStatus::default() });
                 links.len() - 1
             });
-            let direction = usize::from(links[index].from != from || port.direction == Direction::Incoming);
+            let direction = usize::from(is_back(port, &links[index]));
             links[index].rate_bps[direction] = port.rate.map(|rate| rate.as_bits() as f64);
         }
         let queues = |port: &PolicyPort| {
@@ -35,8 +38,10 @@ impl Status {
             let (name, link) = (port.name.clone(), link_name(port));
             let ceilings = port.tree.ceilings().into_iter();
             let ceilings = ceilings.map(|(queue, rate)| (queue.to_owned(), rate.as_bits() as f64)).collect();
-            PortStatus { name, from, to, link, root: None, queues: queues(port), ceilings }
+            let is_back = links.iter().any(|of| of.name == link && is_back(port, of));
+            PortStatus { name, from, to, link, is_back, root: None, queues: queues(port), ceilings }
         };
+        let ports = policy.ports.iter().map(port).collect();
         // A policy needs no title; a page without one does not say of which router it is.
         let title = match policy.title.as_str() {
             "" => format!("Router at {}", nodes.join(", ")),
@@ -48,7 +53,7 @@ impl Status {
             pace: 1.0,
             every_s: every.as_secs_f64(),
             links,
-            ports: policy.ports.iter().map(port).collect(),
+            ports,
             nodes,
             ..Self::default()
         }
@@ -57,6 +62,8 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
+    use lockgate_measure::monitor::{Limits, PortSample, Sample};
+
     use super::*;
 
     const POLICY: &str = r#"
@@ -109,5 +116,22 @@ queue.all = { kind = "fifo", limit = "100p" }
         assert_eq!(rates(POLICY), [Some(9.5e6), Some(95e6)]);
         // A port without a rate sends as fast as its interface.
         assert_eq!(rates(&POLICY.replace("rate = \"95mbit\"\n", "")), [Some(9.5e6), None]);
+    }
+
+    /// Behind one interface, what comes in has a rate of its own, too.
+    #[test]
+    fn each_port_is_measured_by_the_rate_of_its_own_direction() {
+        let both = "[router]\nmode = \"both\"\ninterfaces = { wan = \"eth0\" }\n\
+                    [port.wan]\nrate = \"9.5mbit\"\nqueue.all = { kind = \"fifo\" }\n\
+                    [port.\"wan:in\"]\nrate = \"45mbit\"\nqueue.all = { kind = \"fifo\" }\n";
+        for (text, rates) in [(both, [9.5e6, 45e6]), (POLICY, [9.5e6, 95e6])] {
+            let policy = lockgate_scenario::read_policy(text, "house.toml").expect("a policy");
+            let status = Status::of_policy(&policy, Duration::from_secs(1));
+            let ports = (0..2).map(|index| PortSample { index, ..PortSample::default() }).collect();
+            let mut sample = Sample { ports, ..Sample::default() };
+            status.mark(&mut sample, &Limits::default());
+            let marked: Vec<Option<f64>> = sample.ports.iter().map(|port| port.rate_bps).collect();
+            assert_eq!(marked, rates.map(Some));
+        }
     }
 }

@@ -93,6 +93,9 @@ pub struct PortStatus {
     pub to: String,
     /// Name of the link.
     pub link: String,
+    /// True if it sends from the link's `to` to its `from`, or into its only interface.
+    #[serde(skip)]
+    pub is_back: bool,
     /// Knob that selects the tree.
     pub root: Option<Knob>,
     /// Knobs by queue.
@@ -147,6 +150,7 @@ impl Status {
             .ports
             .iter()
             .map(|port| PortStatus {
+                is_back: scenario.links[port.link].ends[0] != port.from,
                 name: port.name.clone(),
                 from: name(port.from),
                 to: name(port.to),
@@ -178,7 +182,7 @@ impl Status {
                 }
             }
             let Some(link) = rates.get(port.link.as_str()) else { continue };
-            let known = link.rate_bps[usize::from(link.from != port.from)];
+            let known = link.rate_bps[usize::from(port.is_back)];
             // A rate that is stepped is in the sample itself.
             shown.rate_bps = shown.rate_bps.or(known);
         }
@@ -223,8 +227,8 @@ impl Status {
         let queues = port.queues.iter().filter(|(name, _)| name == queue).cloned().collect();
         let PortStatus { name, from, to, link: of, root, .. } = port;
         let [name, from, to, of] = [name, from, to, of].map(String::clone);
-        let root = root.clone();
-        Some((PortStatus { name, from, to, link: of, root, queues, ..PortStatus::default() }, link))
+        let (root, is_back) = (root.clone(), port.is_back);
+        Some((PortStatus { name, from, to, link: of, root, is_back, queues, ..PortStatus::default() }, link))
     }
 }
 
