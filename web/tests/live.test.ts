@@ -166,8 +166,9 @@ describe("what is inside of a queue", () => {
     const tins: [string, number][] = [0, 1, 2].map((tin) => [`tin_${tin}_bytes`, tin * 1500]);
     queue.gauges = [...tins, ["new_flows", 3], ["average_bytes", 2e6]];
     expect(insideOf(queue)).toEqual([
-      ["tin bulk", "0.0 kB"],
-      ["tin best effort", "1.5 kB"],
+      // In CAKE's own order, best effort is before bulk.
+      ["tin best effort", "0.0 kB"],
+      ["tin bulk", "1.5 kB"],
       ["tin voice", "3.0 kB"],
       ["new flows", "3"],
       ["average", "2.00 MB"],

@@ -4,11 +4,11 @@ import { significant } from "../format";
 import type { QueueSample } from "../generated/lockgate";
 import { bytes } from "./quantities";
 
-/** Names of the tins by their number, the lowest priority first. */
+/** Names of the tins by their number, in the order of CAKE's own indices, where best effort is the first. */
 const TINS: Record<number, readonly string[]> = {
   1: ["all traffic"],
-  3: ["bulk", "best effort", "voice"],
-  4: ["bulk", "best effort", "video", "voice"],
+  3: ["best effort", "bulk", "voice"],
+  4: ["best effort", "bulk", "video", "voice"],
 };
 
 /** Returns each value with its name in words: `tin voice 1.2 kB`, `new flows 3`. */
