@@ -36,10 +36,10 @@ fn predicted(identified: &Identified, fit: &Fit) -> Option<Story> {
     Some(Story { name: format!("{} predicts", fit.candidate.name), origin: Origin::Sim, observed, base })
 }
 
-fn stories(identified: &Identified) -> Vec<Story> {
+fn stories(identified: &Identified, origin: Origin) -> Vec<Story> {
     let base = base(&identified.probe, &identified.observed);
     let observed = identified.observed.clone();
-    let came = Story { name: "came".to_owned(), origin: Origin::Live, observed, base };
+    let came = Story { name: "came".to_owned(), origin, observed, base };
     let best = identified.fits.iter().take(SHOWN).filter_map(|fit| predicted(identified, fit));
     std::iter::once(came).chain(best).collect()
 }
@@ -59,9 +59,10 @@ fn series(name: &str, mode: Origin, points: Vec<(f64, f64)>) -> FigureSeries {
     FigureSeries { name: name.to_owned(), mode, x, y, ..FigureSeries::default() }
 }
 
-/// Returns the figures of a probe called `name`: the wait of each packet, and the bytes sent and received.
-pub fn figures_of(name: &str, identified: &Identified) -> Vec<Figure> {
-    let stories = stories(identified);
+/// Returns the figures of a probe called `name`, whose packets were real or simulated: the wait of each
+/// packet, and the bytes sent and received.
+pub fn figures_of(name: &str, identified: &Identified, origin: Origin) -> Vec<Figure> {
+    let stories = stories(identified, origin);
     let rounds: Vec<usize> = (0..identified.probe.rounds.len())
         .filter(|index| identified.probe.rounds[*index].purpose != Purpose::Ramp)
         .collect();
@@ -138,7 +139,8 @@ fn bytes(name: &str, identified: &Identified, stories: &[Story], rounds: &[usize
         }
         begin += (last - first).max(0.0);
     }
-    let mut all = vec![series("sent", Origin::Live, thinned(sent))];
+    let origin = stories.first().map_or_else(Origin::default, |came| came.origin);
+    let mut all = vec![series("sent", origin, thinned(sent))];
     all.extend(
         stories.iter().zip(came).map(|(story, points)| series(&story.name, story.origin, thinned(points))),
     );
@@ -161,7 +163,7 @@ fn longest(identified: &Identified, story: &Story, index: usize) -> f64 {
 
 /// Returns the table of the rounds: why each was sent, and the packets lost, observed and predicted.
 pub fn rounds_of(name: &str, identified: &Identified) -> Comparison {
-    let stories = stories(identified);
+    let stories = stories(identified, Origin::default());
     let mut columns = vec!["round".to_owned(), "why".to_owned(), "packets".to_owned(), "lost".to_owned()];
     columns.extend(stories.iter().skip(1).map(|story| format!("lost, {}", story.name)));
     let rounds = identified.probe.rounds.iter().enumerate();

@@ -6,7 +6,8 @@ import { MODE_NAMES } from "../palette";
 import type { Report } from "../report";
 
 export function setupSection(report: Report, topology: readonly HTMLElement[]): HTMLElement[] {
-  return [h("div", { class: "pair setup" }, h("div", {}, ...topology, ...scenario(report)), facts(report))];
+  const shown = [...(report.topology.nodes.length > 0 ? topology : []), ...scenario(report)];
+  return [h("div", { class: "pair setup" }, shown.length > 0 ? h("div", {}, ...shown) : null, facts(report))];
 }
 
 function facts(report: Report): HTMLElement {

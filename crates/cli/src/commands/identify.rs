@@ -11,6 +11,7 @@ use lockgate::units::{Bytes, Rate};
 use lockgate::{Scenario, Seed};
 use lockgate_identify::{Identified, InScenario, Limits, Record, Replay, identify};
 use lockgate_identify::{in_scenario, report};
+use lockgate_measure::report::Origin;
 use lockgate_scenario::Transport;
 
 use crate::arguments::Identify;
@@ -36,6 +37,8 @@ pub(super) struct Probed {
     limits: Limits,
     objection: Option<String>,
     identified: Identified,
+    /// Whether the packets were real or simulated.
+    origin: Origin,
 }
 
 /// Files that are written at the end, checked before anything is sent.
@@ -180,7 +183,8 @@ fn replayed(file: &Path, take: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
             || format!("the probe recorded in {}", file.display()),
             |line| format!("{line}, recorded in {}", file.display()),
         );
-        take(Probed { what, line, limits, objection: record.objection.clone(), identified });
+        let origin = if record.real { Origin::Live } else { Origin::Sim };
+        take(Probed { what, line, limits, objection: record.objection.clone(), identified, origin });
     }
     Ok(())
 }
@@ -197,7 +201,7 @@ fn in_file(arguments: &Identify, file: &Path) -> Result<Probed, Failure> {
         InScenario::new(scenario, &to, Seed(arguments.seeded.seed), arguments.alone).map_err(fault)?;
     let identified = identify(&mut prober, &limits).map_err(fault)?;
     let what = format!("from {from} to {to}");
-    Ok(Probed { what, line: None, limits, objection: None, identified })
+    Ok(Probed { what, line: None, limits, objection: None, identified, origin: Origin::Sim })
 }
 
 fn limits(arguments: &Identify) -> Result<Limits, Failure> {

@@ -92,7 +92,7 @@ pub(super) fn page(all: &[Probed]) -> String {
         let Probed { identified, .. } = probed;
         let what = probed.line.as_ref().unwrap_or(&probed.what);
         let rows = properties(identified);
-        verdict.extend(rows.first().map(|queue| format!("{what}: {}", queue.value)));
+        verdict.extend(rows.first().map(|queue| format!("The line {what}: {}", queue.value)));
         let cells = |row: Property| {
             [row.name.to_owned(), row.value, row.how].into_iter().map(Cell::Text).collect::<Vec<_>>()
         };
@@ -103,7 +103,7 @@ pub(super) fn page(all: &[Probed]) -> String {
             ..Comparison::default()
         });
         tables.push(rounds_of(what, identified));
-        figures.extend(figures_of(what, identified));
+        figures.extend(figures_of(what, identified, probed.origin));
     }
     let mut report = results::report_head("Which queue is on this line", "");
     (report.verdict, report.comparisons, report.figures) = (verdict, tables, figures);

@@ -13,6 +13,7 @@ use lockgate_live::line_probe::{
     Client, Direction, Error, Event, Lateness, Noise, Packet, Passage, Server, loopback,
     serve as serve_clients,
 };
+use lockgate_measure::report::Origin;
 use lockgate_monitor::server::fresh_token;
 
 use super::{Probed, ends, limits};
@@ -330,7 +331,8 @@ fn probe(
             Direction::Up => (format!("from {near} to {far}"), "from here to there"),
             Direction::Down => (format!("from {far} to {near}"), "from there to here"),
         };
-        take(Probed { what, line: Some(line.to_owned()), limits, objection, identified });
+        let (line, origin) = (Some(line.to_owned()), Origin::Live);
+        take(Probed { what, line, limits, objection, identified, origin });
     }
     Ok(())
 }
