@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use self::card::card;
 use lockgate_measure::recording::{Event, Mode, Recording};
-use lockgate_measure::report::{Ghost, ReportData, Run, WorstPacket, page};
+use lockgate_measure::report::{Comparison, Ghost, ReportData, Run, WorstPacket, page};
 use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scenario;
 use serde::Serialize;
@@ -157,6 +157,8 @@ pub struct RunResults<'a> {
     pub command: String,
     /// Another run of the same scenario, to be drawn beneath.
     pub overlaid: Option<Run>,
+    /// Further tables of the report, before its own.
+    pub comparisons: Vec<Comparison>,
     /// Series of the first run without each of its changes.
     pub ghosts: Vec<Ghost>,
     /// Packets of the first run with the largest delays.
@@ -175,6 +177,7 @@ impl<'a> RunResults<'a> {
             verdict,
             command,
             overlaid,
+            comparisons: Vec::new(),
             ghosts: Vec::new(),
             worst: Vec::new(),
         }
@@ -213,6 +216,7 @@ impl<'a> RunResults<'a> {
             run.worst.clone_from(&self.worst);
         }
         report.runs.splice(..0, self.overlaid.iter().cloned());
+        report.comparisons.splice(..0, self.comparisons.iter().cloned());
         report.card = card(&self.scenario.title, self.summary, first, &self.command);
         report
     }

@@ -34,6 +34,6 @@ pub use reproduction::{overview, reproduction, reproduction_cost};
 pub use step::step;
 pub use surface::{Look, NAMED_COLUMNS, Surface};
 pub use tables::{cost, programs, tables};
-pub use twin::twin;
+pub use twin::{table as twin_table, twin};
 pub use width::{cut, width, wrapped};
 pub use worst::worst;

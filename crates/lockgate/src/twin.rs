@@ -31,7 +31,10 @@ pub fn agreement(differences: &[Difference], unfaithful: &[String]) -> Vec<Strin
         0 => String::new(),
         knees => format!("; {knees} at a knee of its distribution"),
     };
-    let mut lines = vec![format!("simulated and live agree in {held} of {}{knees}", differences.len())];
+    // What was measured outside the limits shows neither agreement nor difference.
+    let doubt = if unfaithful.is_empty() { "" } else { ", but the live run is outside its fidelity limits" };
+    let mut lines =
+        vec![format!("simulated and live agree in {held} of {}{knees}{doubt}", differences.len())];
     lines.extend(unfaithful.iter().map(|reason| format!("outside the fidelity limits: {reason}")));
     lines
 }

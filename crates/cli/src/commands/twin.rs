@@ -55,6 +55,7 @@ pub(super) fn twin(
     written.verdict.splice(0..0, agreement.iter().cloned());
     let overlaid = simulated.recordings.first();
     written.overlaid = overlaid.map(|recording| ReportRun::new("simulation", recording, &of_simulated));
+    written.comparisons = vec![text::twin_table(&differences, seeds.len())];
     let directory = results::write(results, written)?;
     if arguments.output.json {
         crate::results::print_json(&document)?;
