@@ -7,6 +7,9 @@ use super::surface::{Look, Surface};
 use super::visible;
 use crate::figures;
 
+/// Characters of a cell from which its column is one of sentences.
+const SENTENCE: usize = 40;
+
 /// Lines of text for a surface.
 #[derive(Clone, Debug)]
 pub struct Lines {
@@ -90,7 +93,8 @@ impl Lines {
         self.lines.extend(grid.lines(&self.surface));
     }
 
-    /// Adds a table that the library made of texts.
+    /// Adds a table that the library made of texts. Columns of sentences wrap; if the surface is too narrow,
+    /// others are left out.
     pub fn comparison(&mut self, table: &Comparison) {
         let text = |cell: &report::Cell| match cell {
             report::Cell::Text(text) => text.clone(),
@@ -98,9 +102,23 @@ impl Lines {
             report::Cell::Quantity(one) => figures::quantity(Some(one.value), one.unit.symbol()),
             report::Cell::Empty => "-".to_owned(),
         };
-        let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-        self.table(&header, &rows);
+        let last = table.columns.len().saturating_sub(1);
+        let column = |(index, title): (usize, &String)| {
+            let is_long =
+                |row: &Vec<String>| row.get(index).is_some_and(|text| text.chars().count() > SENTENCE);
+            match index {
+                0 => Column::name(title),
+                _ if rows.iter().any(is_long) => Column::sentences(title),
+                _ if index == last => Column::number(title),
+                _ => Column::number(title).rank(u8::try_from(index).unwrap_or(u8::MAX)),
+            }
+        };
+        let mut grid = Grid::new(table.columns.iter().enumerate().map(column).collect());
+        for row in &rows {
+            grid.row(row.iter().map(Cell::from));
+        }
+        self.grid(&grid);
     }
 }
 
@@ -110,5 +128,35 @@ impl IntoIterator for Lines {
 
     fn into_iter(self) -> Self::IntoIter {
         self.lines.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Columns of sentences are there however narrow the surface; short ones are left out from the right.
+    #[test]
+    fn sentences_wrap_and_numbers_are_left_out() {
+        let text = |text: &str| report::Cell::Text(text.to_owned());
+        let long = "seven senders, each in its own place";
+        let comparison = |cells: [&str; 4]| {
+            let table = Comparison {
+                columns: ["parameter", "value", "count", "the paper"].map(str::to_owned).to_vec(),
+                rows: vec![cells.map(text).to_vec()],
+                ..Comparison::default()
+            };
+            let surface = Surface { columns: Some(60), is_terminal: true, colours: false };
+            let mut lines = Lines::new(surface);
+            lines.comparison(&table);
+            lines.into_iter().collect::<Vec<_>>()
+        };
+        let twice = format!("{long}, {long}");
+        let shown = comparison(["links", &twice, "7", &twice]);
+        let words: Vec<&str> = shown.iter().flat_map(|line| line.split_whitespace()).collect();
+        assert!(["value", "count", "7", "senders,"].iter().all(|word| words.contains(word)), "{shown:#?}");
+        assert!(!shown.iter().any(|line| line.contains("too narrow")), "{shown:#?}");
+        let shown = comparison(["links", long, "7", long]);
+        assert!(shown.iter().any(|line| line.contains("too narrow here for value")), "{shown:#?}");
     }
 }
