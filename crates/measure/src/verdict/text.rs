@@ -24,7 +24,12 @@ pub fn sentence(expect: &Expectation) -> String {
         0 | 1 => String::new(),
         of => format!(", held by {} of {of}{unit}", expect.held),
     };
-    format!("{name}{}{is} {}, expected {}{runs}", expect.that, value(expect), bounds(expect))
+    // A dash alone would read as a value.
+    let told = match (expect.value, expect.members) {
+        (None, None) => " has no value".to_owned(),
+        _ => format!("{is} {}", value(expect)),
+    };
+    format!("{name}{}{told}, expected {}{runs}", expect.that, bounds(expect))
 }
 
 /// Formats the measured value of an expectation's metric; of several flows or queues, how many keep the
@@ -307,6 +312,17 @@ mod tests {
         let one = judged("flow.call.owd.p99", &[Bound::Below(20.0)], &[10.0, 12.0, 14.0]);
         assert_eq!(margin(&one), "the interval's end 15 % below its bound");
         assert!(used(&one).is_some_and(|used| (used - 0.8484).abs() < 1e-3), "{:?}", used(&one));
+    }
+
+    #[test]
+    fn a_missing_value_is_said_in_words() {
+        let expected = Expected {
+            that: "flow.call.fct".into(),
+            bounds: vec![Bound::Below(0.05)],
+            ..Expected::default()
+        };
+        let one = Expectation::judge(&expected, vec![None]);
+        assert_eq!(sentence(&one), "flow.call.fct has no value, expected below 50.0 ms");
     }
 
     #[test]
