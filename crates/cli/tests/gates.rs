@@ -215,6 +215,17 @@ fn of_gates(baseline: &str) -> Vec<(&'static str, Fault)> {
     ]
 }
 
+/// Some editors begin a file with a byte order mark.
+#[test]
+fn a_baseline_is_read_with_a_byte_order_mark() {
+    let folder = folder();
+    let at = folder.path().join("main.json");
+    let baseline = fs::read_to_string(&at).expect("a baseline");
+    fs::write(&at, format!("\u{feff}{baseline}")).expect("written");
+    let (passes, told) = outputs(folder.path(), &gated("qos", &[]));
+    assert_eq!(passes, PASSED, "{told}");
+}
+
 /// Each way in which a check can be unable to judge, in turn, and the same without it.
 #[test]
 fn what_cannot_be_judged_fails_in_every_output() {

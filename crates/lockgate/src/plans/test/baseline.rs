@@ -76,6 +76,8 @@ impl Baseline {
     /// # Errors
     /// If the text is none, or is damaged.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
+        // Editors of Windows begin a file with a byte order mark, which is not part of the text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut read: Self = serde_json::from_str(text)?;
         if read.schema != SCHEMA {
             return Err(BaselineError::Schema(read.schema));
