@@ -1,6 +1,7 @@
 /** Table of the flows in a sample. */
 import { h } from "../dom";
 import type { Sample } from "../generated/lockgate";
+import { spanOf } from "./parts";
 import { bytes, rate, time } from "./quantities";
 import { headings } from "./queue-table";
 import { attributeOf, type LiveRow, LiveRows, textOf } from "./rows";
@@ -11,6 +12,7 @@ const SHOWN = 200;
 /** A click on a row calls `open` with the flow's name. */
 export class FlowTable {
   readonly #rows = new LiveRows();
+  readonly #span = h("small");
   readonly element: HTMLElement;
 
   constructor(open: (flow: string) => void) {
@@ -18,7 +20,7 @@ export class FlowTable {
     this.element = h(
       "section",
       { class: "flows" },
-      h("h2", {}, "Flows"),
+      h("h2", {}, "Flows ", this.#span),
       h(
         "div",
         { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of flows" },
@@ -33,6 +35,7 @@ export class FlowTable {
 
   /** Draws the flows; the row of `selected` is marked. */
   draw(sample: Sample | undefined, selected: string): void {
+    this.#span.textContent = spanOf(sample);
     // Traffic of no flow of the scenario has a row only if there is any.
     const flows = (sample?.flows ?? []).filter((flow) => flow.name !== "(other)" || flow.sent_packets > 0);
     this.#rows.show(

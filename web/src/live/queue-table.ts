@@ -7,7 +7,7 @@ import type { Ink } from "../palette";
 import type { Choice } from "./choice";
 import type { Feed } from "./feed";
 import type { History } from "./history";
-import { delayOf, isFolded } from "./parts";
+import { delayOf, isFolded, spanOf } from "./parts";
 import { rate, time } from "./quantities";
 import { attributeOf, type LiveRow, LiveRows, textOf } from "./rows";
 
@@ -76,6 +76,8 @@ export class QueueTable {
   /** Filter of ports and queues, shown if there are many. */
   readonly filter: HTMLInputElement;
   readonly order: HTMLSelectElement;
+  /** Time that the numbers of the table are of. */
+  readonly span = h("small");
   readonly head = h("thead");
   readonly #rows = new LiveRows();
   readonly body = this.#rows.element;
@@ -211,6 +213,7 @@ export class QueueTable {
 
   /** Draws the table of a sample. */
   draw(sample: Sample | undefined, ink: Ink): void {
+    this.span.textContent = spanOf(sample);
     const rows = this.rows(sample);
     const most = Math.max(1, ...rows.map((row) => row.queue.peak_packets));
     const shape: Shape = {

@@ -222,7 +222,7 @@ class LivePage {
         h(
           "section",
           { id: "queues", class: "queues" },
-          h("h2", {}, "Queues ", this.queues.filter, this.queues.order),
+          h("h2", {}, "Queues ", this.queues.span, this.queues.filter, this.queues.order),
           h(
             "div",
             { class: "wide", tabindex: 0, role: "region", "aria-label": "Table of queues" },
