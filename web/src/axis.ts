@@ -102,7 +102,11 @@ export function tickFormatter(unit: string, range: Extent, log: boolean): (value
     return (value) => (isRoomy || leadOf(value) === 1 ? label(value) : "");
   }
   const { factor } = scaleFor(Math.max(Math.abs(range?.[0] ?? 0), Math.abs(range?.[1] ?? 0)), unit);
-  return (value) => significant(Number((value / factor).toPrecision(6)), 4);
+  // Digits that tell neighbours apart, where the axis is a small part of its values.
+  const [low, high] = range ?? [0, 1];
+  const parts = Math.max(Math.abs(low), Math.abs(high)) / Math.max(high - low, Number.MIN_VALUE);
+  const digits = Math.min(9, Math.max(4, Math.ceil(Math.log10(parts)) + 2));
+  return (value) => significant(Number((value / factor).toPrecision(digits + 2)), digits);
 }
 
 /** Returns the power of ten of a value, without error at a power. */

@@ -64,6 +64,13 @@ describe("axes", () => {
     expect(wantsLog([0, 1])).toBe(false);
   });
 
+  it("tells ticks apart where the axis is a small part of its values", () => {
+    const format = tickFormatter("s", [0.01107, 0.0111], false);
+    const ticks = [0.01107, 0.011075, 0.01108, 0.011085, 0.01109].map(format);
+    expect(new Set(ticks).size).toBe(ticks.length);
+    expect(tickFormatter("s", [0, 0.05], false)(0.025)).toBe("25");
+  });
+
   it("writes ticks in the prefix of the axis, and on a logarithmic one each in its own", () => {
     expect([0, 2.5e6, 1e7].map(tickFormatter("bit/s", [0, 1e7], false))).toEqual(["0", "2.5", "10"]);
     expect([1e-5, 1e-3, 1].map(tickFormatter("s", [1e-5, 1], true)).map(spaced)).toEqual([
