@@ -1,7 +1,7 @@
 /** Lines that are told apart without colour, in figures, keys and files: checked without a browser. */
 import { describe, expect, it } from "vitest";
 import type { Figure } from "../src/figure";
-import { cdfFigure } from "../src/figures/distribution";
+import { ccdfFigure, cdfFigure } from "../src/figures/distribution";
 import { extraFigure } from "../src/figures/extra";
 import { timeFigure } from "../src/figures/time";
 import { quantity } from "../src/format";
@@ -199,5 +199,18 @@ describe("without colour", () => {
     const shown = drawn.flatMap(({ data }) => data.map(({ label }) => label?.formatter));
     // The next point is nearer than a number is wide, except behind the last of three and of all.
     expect(shown).toEqual(["", "", "12", "13", "14"]);
+  });
+
+  it("a single point of each flow is no distribution", () => {
+    const run = runOf({
+      label: "a",
+      mode: "sim",
+      flows: ["one", "two"].map((name) =>
+        flowData(name, {}, { owd_cdf: { value_s: [0.0111], fraction: [1] } }),
+      ),
+    });
+    const view = new Selection({ ...EMPTY, runs: [run] }).view();
+    for (const make of [cdfFigure, ccdfFigure]) expect(make(view, {}).empty).not.toBeNull();
+    expect(cdfFigure(viewOf(["sim"]), {}).empty).toBeNull();
   });
 });

@@ -164,7 +164,8 @@ function distribution(view: View, settings: Settings, request: Request): Figure 
     id: request.id,
     title: request.title,
     caption: request.caption + dotted + parted + hiddenNote(view),
-    empty: plain.length === 0 ? request.empty : null,
+    // One point is no distribution: of members of large groups nothing else is recorded.
+    empty: plain.every(({ y }) => y.filter((value) => value !== null).length < 2) ? request.empty : null,
     choices: [axisChoice("x", x.log), ...(request.y.limits === undefined ? [axisChoice("y", y.log)] : [])],
     key: (ink) => [...flowKey(view, ink), ...phaseKey(view, ink, request.parts)],
     height: () => HEIGHT,

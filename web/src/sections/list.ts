@@ -136,8 +136,7 @@ export const SECTIONS: readonly Section[] = [
     parts: ofRuns(({ report, figures }) => [
       queuesTable(report),
       ...figures("queues"),
-      h("h3", {}, "Events"),
-      eventTable(report),
+      ...eventTable(report),
     ]),
   },
   { id: "delay", title: "Delay", parts: ({ figures }) => figures("delay") },

@@ -9,8 +9,8 @@ import { type Column, compareCells, makeTable } from "../table";
 /** Formats a time of a run: always in seconds, as on the time axis. */
 const seconds = (at: number): string => `${significant(at, 7)}${THIN}s`;
 
-/** Returns all events as a table, to sort and to copy. */
-export function eventTable(report: Report): HTMLElement {
+/** Returns all events as a table with its heading, to sort and to copy; nothing without events. */
+export function eventTable(report: Report): HTMLElement[] {
   const several = report.runs.length > 1;
   const rows: Cell[][] = report.runs.flatMap((run) =>
     run.events.map((event): Cell[] => [
@@ -22,9 +22,9 @@ export function eventTable(report: Report): HTMLElement {
       event.text || null,
     ]),
   );
-  if (rows.length === 0) return h("p", { class: "nothing" }, "No events.");
+  if (rows.length === 0) return [];
   rows.sort((a, b) => compareCells(a[0] ?? null, b[0] ?? null, true));
-  return makeTable({
+  const table = makeTable({
     name: "events",
     rows,
     limit: 40,
@@ -38,6 +38,7 @@ export function eventTable(report: Report): HTMLElement {
       { title: "Text", csv: "text" },
     ],
   });
+  return [h("h3", {}, "Events"), table];
 }
 
 /**
