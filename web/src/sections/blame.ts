@@ -300,7 +300,7 @@ function list(
       "p",
       { class: "note" },
       `${title}: how many members miss ${rule.words}.`,
-      loads.size > 0 ? " Right: packets that wait there over time, dark where they are most." : "",
+      loads.size > 0 ? " Right: packets that wait there over time, strongest where they are most." : "",
       left > 0 ? ` ${left} more with fewer.` : "",
     ),
     h("ul", {}, ...rows),

@@ -151,7 +151,13 @@ export function comparisonTables(comparisons: readonly Comparison[]): HTMLElemen
             limit: 60,
             filter: true,
           }),
-      comparison.note === "" ? null : h("p", { class: "note" }, comparison.note),
+      comparison.note === ""
+        ? null
+        : h(
+            "p",
+            { class: "note marks" },
+            ...comparison.note.split(/ {3}/).map((part) => h("span", {}, `${part} `)),
+          ),
     );
   });
 }
@@ -173,6 +179,7 @@ function shownDefinitions(report: Report): Definition[] {
   const subjects = [
     ...report.runs.flatMap((run) => run.summary.expect.map(({ that }) => that)),
     ...(report.variants?.metrics.map(({ path }) => path) ?? []),
+    ...report.comparisons.flatMap(({ addresses }) => addresses ?? []),
   ];
   const keys: Record<string, Set<string>> = { flow: new Set(), port: new Set(), queue: new Set() };
   const add = (about: string, values: Record<string, unknown>): void => {

@@ -163,7 +163,7 @@ export function networkTree(report: Report, table: Comparison | undefined): HTML
     h(
       "p",
       { class: "note" },
-      "↓ towards the members, ↑ back. Bar: share of the rate that was used, of several the most used one; beside it the load over time, dark where it is full.",
+      "↓ towards the members, ↑ back. Bar: share of the rate that was used, of several the most used one; beside it the load over time, strongest where it is full.",
     ),
   );
 }

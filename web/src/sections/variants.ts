@@ -66,7 +66,7 @@ export function variantsTable(data: Variants, theme: Theme, selection?: Selectio
     ...(bounded ? ["✗ misses the bound (red tick); ✗ 1/3 in one of three seeds"] : []),
   ];
   const note =
-    `The best variant is first${isTaken ? ", the one to take has a bar" : ""}. Mean ± half the width of the 95 % interval, ` +
+    `${isTaken ? "The variant to take is first, and has a bar" : "Those that keep most expectations are first"}. Mean ± half the width of the 95 % interval, ` +
     `paired by seed, all of a metric judged together at 5 %.` +
     `${data.metrics.some(isLog) ? " Axes whose values differ much are logarithmic." : ""}`;
   return h(
