@@ -44,6 +44,20 @@ async function firstPictureEnd(page: Page): Promise<number> {
   });
 }
 
+/** Returns the texts that reach beyond a page that is laid out for paper. */
+const beyondPaper = (page: Page): Promise<string[]> =>
+  page.evaluate(() => {
+    const walker = document.createTreeWalker(document.querySelector("main") as Element, NodeFilter.SHOW_TEXT);
+    const found: string[] = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      const { width, right } = range.getBoundingClientRect();
+      if (width > 2 && right > innerWidth + 1) found.push(node.textContent ?? "");
+    }
+    return found;
+  });
+
 const scenario = (name: string): string =>
   fileURLToPath(new URL(`../../scenarios/${name}.toml`, import.meta.url));
 /** Commands whose pages are looked at. */
@@ -107,8 +121,9 @@ describe.skipIf(executable === undefined)("at every width", () => {
       await page.goto(`file://${join(out, "now.html")}`);
       await page.locator("main figure .picture svg").first().waitFor();
       await hold(page);
-      if (name === "run" || name === "changes")
-        expect(await firstPictureEnd(page)).toBeLessThanOrEqual(PAPER);
+      const end = await firstPictureEnd(page);
+      if (name === "run" || name === "changes") expect(end).toBeLessThanOrEqual(PAPER);
+      expect(await beyondPaper(page)).toEqual([]);
       await page.close();
     });
   });
