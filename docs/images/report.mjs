@@ -40,7 +40,7 @@ try {
   await page.locator("#figure-time .picture svg").waitFor();
   await page.waitForTimeout(300);
   const told = await page.locator(".answer :is(.headline, .finding)").allTextContents();
-  const text = told.map((line) => line.replace(/^\W+(?=\w)/, "")).join("\n");
+  const text = told.map((line) => line.replace(/^\W+(?=\w)/, "").replaceAll("\u00a0", " ")).join("\n");
   writeFileSync(join(root, "docs/images/report.png"), described(await page.screenshot(), text));
   await browser.close();
 } finally {
