@@ -28,7 +28,7 @@ interface Document {
 
 /** Expects a text such as `14.4 ± 0.0241 ms *` to show an interval, rounded to its digits. */
 function same(text: string, interval: Interval | null | undefined): void {
-  const [, mean = "", , half, unit = ""] = /^([\d.]+)( ± ([\d.]+))? ([^\s*=≈?]+)/.exec(text) ?? [];
+  const [, mean = "", , half, unit = ""] = /^([\d.]+)( ± ([\d.]+))?\s([^\s*=≈?]+)/.exec(text) ?? [];
   const factor = FACTORS[unit] ?? RATES[unit] ?? NaN;
   const near = (digits: string, wanted: number): boolean => {
     const decimals = (digits.split(".")[1] ?? "").length;
