@@ -64,14 +64,19 @@ export class Condition {
 
   /** Number of the last sample that was taken. */
   #last = -1;
-  /** Start of the time for which something has hurt in every sample until now, in seconds; null if nothing does. */
+  /** Start of the time for which one queue has hurt in every sample until now, in seconds; null if none does. */
   #since: number | null = null;
+  /** That queue, as the sentences begin with it. */
+  #queue = "";
 
   /** Adds the samples that are new since the last call. */
   take(samples: readonly Sample[]): void {
     for (const { number, hurts, at_s, interval_s } of samplesAfter(samples, this.#last)) {
       this.#last = number;
-      this.#since = (hurts ?? "") === "" ? null : (this.#since ?? at_s - interval_s);
+      const [queue = ""] = (hurts ?? "").split(": ");
+      // The length of another queue's pain says nothing of this one.
+      if (queue !== this.#queue) this.#since = queue === "" ? null : at_s - interval_s;
+      this.#queue = queue;
     }
   }
 
