@@ -55,12 +55,12 @@ export function base(ink: Ink): EChartsOption {
   };
 }
 
-/** Returns a tooltip in the colours of the page, kept within the chart. */
 /** Returns the outline of a label in the colour of the page: lines below it do not strike it through. */
 export function haloed(ink: Ink): object {
   return { textBorderColor: ink.panel, textBorderWidth: 3 };
 }
 
+/** Returns a tooltip in the colours of the page, kept within the chart. */
 export function tooltip(ink: Ink): object {
   return {
     confine: true,

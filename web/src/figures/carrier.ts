@@ -1,4 +1,5 @@
 /** Empty line of a panel over time that carries its vertical rules, its bounds, and the shading of its warm-up. */
+import { haloed } from "../chart";
 import type { Ink } from "../palette";
 
 interface Carried {
@@ -49,9 +50,7 @@ export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried):
         position: "insideTopLeft",
         color: ink.soft,
         fontSize: 11,
-        // Curves pass below it.
-        textBorderColor: ink.panel,
-        textBorderWidth: 3,
+        ...haloed(ink),
       },
       data: warmup > 0 ? [[{ name: words, xAxis: 0 }, { xAxis: warmup }]] : [],
     },
@@ -66,11 +65,12 @@ export function boundLook(ink: Ink, words: string): object {
     label: {
       show: true,
       position: words.includes(" > ") ? "insideEndBottom" : "insideEndTop",
-      distance: 2,
+      distance: 5,
       color: ink.bad,
       fontSize: 11,
       fontWeight: 600,
       align: "right",
+      ...haloed(ink),
     },
   };
 }
@@ -88,6 +88,7 @@ export function capacityLook(ink: Ink, words: string): object {
       fontSize: 11,
       fontWeight: 400,
       align: "left",
+      ...haloed(ink),
     },
   };
 }
