@@ -248,7 +248,8 @@ fn all_columns(vary: &[Vary]) -> Vec<Column> {
 fn without_values(path: &str, seeds: usize, lacking: &[(usize, String)]) -> Option<String> {
     let ((seeds_without, name), others) = lacking.split_first()?;
     let words = Words::of(path).in_sentence();
-    let others: String = others.iter().map(|(seeds, name)| format!(", {seeds} with {name}")).collect();
+    let others: Vec<String> = others.iter().map(|(seeds, name)| format!(", {seeds} with {name}")).collect();
+    let others = others.concat();
     Some(format!("{words} has no value on {seeds_without} of {seeds} seeds with {name}{others}"))
 }
 

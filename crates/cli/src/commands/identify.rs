@@ -37,7 +37,7 @@ pub(super) struct Probed {
     limits: Limits,
     objection: Option<String>,
     identified: Identified,
-    /// Whether the packets were real or simulated.
+    /// Origin of the packets: real or simulated.
     origin: Origin,
 }
 

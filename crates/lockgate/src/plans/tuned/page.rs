@@ -152,9 +152,9 @@ impl Tuned<'_> {
             let before = before.and_then(|unchanged| shown(metric, unchanged));
             let before = before.map(|before| format!(" ({before} with the file as it is)"));
             let constraints = self.tuning.constraints.iter().filter(|constraint| constraint.path == *path);
-            let wanted: String =
+            let wanted: Vec<String> =
                 constraints.map(|constraint| format!(", wanted {}", bound_words(constraint))).collect();
-            Some(format!("{words} {value}{}{wanted}", before.unwrap_or_default()))
+            Some(format!("{words} {value}{}{}", before.unwrap_or_default(), wanted.concat()))
         };
         let told: Vec<String> = self.metrics().filter_map(one).collect();
         told.join("; ")
@@ -257,7 +257,7 @@ fn figures(outcome: &Tuned<'_>) -> Vec<Figure> {
 /// Bound that a search or its file sets on a metric.
 #[derive(Clone, Copy)]
 struct Limit {
-    /// What sets it: a point that breaks a constraint is out, one that misses an expectation is not.
+    /// Setter: a point that breaks a constraint is out, one that misses an expectation is not.
     setter: &'static str,
     is_lower: bool,
     value: f64,
@@ -282,7 +282,7 @@ fn limits(outcome: &Tuned<'_>, path: &str) -> Vec<Limit> {
     });
     let mut limits: Vec<Limit> = Vec::new();
     for limit in constraints.chain(expected.flatten()) {
-        if !limits.iter().any(|one| one.is_lower == limit.is_lower && one.value == limit.value) {
+        if !limits.iter().any(|one| (one.is_lower, one.value) == (limit.is_lower, limit.value)) {
             limits.push(limit);
         }
     }
