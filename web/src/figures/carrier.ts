@@ -59,13 +59,15 @@ export function carrier({ ink, panel, lines, opacity, warmup, words }: Carried):
 
 /** Returns the look of a bound's line, with its words at its end, on the side where no curve is wanted. */
 export function boundLook(ink: Ink, words: string): object {
+  const isLower = words.includes(" > ");
   return {
     name: words,
     lineStyle: { color: ink.bad, width: 1.5, type: [5, 3], opacity: 1 },
     label: {
       show: true,
-      position: words.includes(" > ") ? "insideEndBottom" : "insideEndTop",
-      distance: 5,
+      position: isLower ? "insideEndBottom" : "insideEndTop",
+      // Letters end lower than the library takes them to; below a line there is the next panel's title.
+      distance: isLower ? 2 : 5,
       color: ink.bad,
       fontSize: 11,
       fontWeight: 600,
