@@ -214,10 +214,13 @@ ours = ["ring"]
 
 [[ours]]
 name = "ring"
-used = "one packet"
+used = "one packet, as the drivers of the cards of that time had it by default"
 where = "Section 3"
 paper = "silent on the card"
 "#;
+
+/// Value of the parameter that is ours there, longer than a terminal's half.
+const RING: &str = "one packet, as the drivers of the cards of that time had it by default";
 
 #[test]
 fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
@@ -241,7 +244,11 @@ fn what_holds_by_a_fitted_parameter_is_counted_apart_and_its_range_is_shown() {
     );
     let last = paper["tables"].as_array().and_then(|tables| tables.last()).expect("a table");
     assert_eq!(last["title"], "Parameters that are ours");
-    assert_eq!(last["rows"][0], serde_json::json!(["ring", "one packet", "Section 3: silent on the card"]));
+    assert_eq!(last["rows"][0], serde_json::json!(["ring", RING, "Section 3: silent on the card"]));
+    // Its value wraps where it has no room.
+    let words = text.split_once("Parameters that are ours").expect("the table").1;
+    let shown = ["value", "drivers", "silent"].map(|word| words.contains(word));
+    assert_eq!((shown, words.contains("too narrow")), ([true; 3], false), "{words}");
     let unknown = format!("{CLAIMS}{}", FITTED.replace("fitted = [\"limit\"]", "fitted = [\"depth\"]"));
     fs::write(folder.path().join("mine/claims.toml"), unknown).expect("written");
     let refused = lockgate(folder.path(), &["reproduce", "./mine", "--out", "other"]);

@@ -93,8 +93,7 @@ impl Lines {
         self.lines.extend(grid.lines(&self.surface));
     }
 
-    /// Adds a table that the library made of texts. Columns of sentences wrap; if the surface is too narrow,
-    /// others are left out.
+    /// Adds a table that the library made of texts.
     pub fn comparison(&mut self, table: &Comparison) {
         let text = |cell: &report::Cell| match cell {
             report::Cell::Text(text) => text.clone(),
@@ -103,7 +102,12 @@ impl Lines {
             report::Cell::Empty => "-".to_owned(),
         };
         let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-        let last = table.columns.len().saturating_sub(1);
+        self.texts(&table.columns, &rows);
+    }
+
+    /// Adds a table of texts. Columns of sentences wrap; if the surface is too narrow, others are left out.
+    pub fn texts(&mut self, titles: &[String], rows: &[Vec<String>]) {
+        let last = titles.len().saturating_sub(1);
         let column = |(index, title): (usize, &String)| {
             let is_long =
                 |row: &Vec<String>| row.get(index).is_some_and(|text| text.chars().count() > SENTENCE);
@@ -114,8 +118,8 @@ impl Lines {
                 _ => Column::number(title).rank(u8::try_from(index).unwrap_or(u8::MAX)),
             }
         };
-        let mut grid = Grid::new(table.columns.iter().enumerate().map(column).collect());
-        for row in &rows {
+        let mut grid = Grid::new(titles.iter().enumerate().map(column).collect());
+        for row in rows {
             grid.row(row.iter().map(Cell::from));
         }
         self.grid(&grid);

@@ -44,9 +44,8 @@ pub fn reproduction(reproduction: &Reproduction, lines: &mut Lines) {
     }
     for table in &reproduction.tables {
         lines.heading(&table.title);
-        let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
         let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(text).collect()).collect();
-        lines.table(&header, &rows);
+        lines.texts(&table.columns, &rows);
         lines.line(&table.note);
     }
     for note in &reproduction.notes {
