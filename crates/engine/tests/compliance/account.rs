@@ -161,8 +161,8 @@ impl Account {
                     // The packets sent before say nothing about the next ones.
                     self.last_sent.clear();
                 } else if !self.shape.reorders {
-                    let code_point = if self.shape.gives_code_points { packet.dscp() } else { 0 };
-                    let last = self.last_sent.insert((known.flow, code_point), known.sequence);
+                    // A policer, of this tree or one before, gives code points, which others sort by.
+                    let last = self.last_sent.insert((known.flow, packet.dscp()), known.sequence);
                     assert!(
                         last.is_none_or(|last| last < known.sequence),
                         "flow {} was reordered: {} after {last:?}",
