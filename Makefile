@@ -187,7 +187,7 @@ hooks:
 	install -D -m 755 tests/commit-msg.sh "$$(git rev-parse --git-path hooks)/commit-msg"
 
 # Read each difference before it is committed: it says what behaves otherwise than before.
-RENEWED = crates/engine/tests/compliance/fingerprints.txt crates/traffic/tests/captures crates/cli/tests/pinned crates/cli/tests/steps web/src/generated docs/reference
+RENEWED = crates/engine/tests/compliance/fingerprints.txt crates/traffic/tests/captures crates/cli/tests/pinned crates/cli/tests/steps web/src/generated python/lockgate/_metrics.py docs/reference
 renew: docs types
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-engine --test compliance fingerprints
 	LOCKGATE_RENEW=1 $(CARGO) test --locked -p lockgate-traffic --test captures the_files
