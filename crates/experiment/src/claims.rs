@@ -41,7 +41,7 @@ use self::sensitivity::Sensitivity;
 use self::substitutes::SubstituteExperiment;
 use self::verdict::Packets;
 use crate::matrix::{combinations, label};
-use crate::{Error, Runner};
+use crate::{ClaimsError, Error, Runner};
 
 /// Options of a reproduction.
 pub struct Request<'a> {
@@ -90,7 +90,7 @@ pub struct Reproduction {
 /// # Errors
 /// If the paper's files are invalid, or a run fails.
 pub fn reproduce(folder: &Folder, runner: &dyn Runner, request: &Request<'_>) -> Result<Reproduction, Error> {
-    let wrong = |why: String| folder.invalid(why);
+    let wrong = |why| folder.invalid(why);
     let mut file = read(folder)?;
     if let Some(id) = request.claim {
         choose(&mut file, id, folder)?;
@@ -176,8 +176,8 @@ fn choose(file: &mut Claims, id: &str, folder: &Folder) -> Result<(), Error> {
     Ok(())
 }
 
-fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
-    let wrong = |why| format!("claim `{}`: {why}", claim.id);
+fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), ClaimsError> {
+    let wrong = ClaimsError::of("claim", &claim.id);
     for variables in combinations(&claim.each, &claim.rows).map_err(wrong)? {
         let formula = formula(&claim.value, &variables);
         experiment.want(&formula.map_err(wrong)?).map_err(wrong)?;
@@ -186,7 +186,7 @@ fn want(claim: &Claim, experiment: &mut Experiment<'_>) -> Result<(), String> {
 }
 
 /// Judges a claim by the simulation and, if requested, by real packets.
-fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<JudgedClaim, String> {
+fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<JudgedClaim, ClaimsError> {
     let judged = JudgedClaim::new(claim, value(claim, &experiment.seen.values)?);
     match &experiment.live {
         Some(live) => Ok(judged.with_live(on_packets(claim, live)?)),
@@ -195,7 +195,7 @@ fn judged(claim: &Claim, experiment: &Experiment<'_>) -> Result<JudgedClaim, Str
 }
 
 /// Returns the values of a claim on real packets, or the reason why there are none.
-fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, String> {
+fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, ClaimsError> {
     let mut runs = BTreeSet::new();
     for variables in combinations(&claim.each, &claim.rows)? {
         formula(&claim.value, &variables)?.each_observation(&mut |observation| {
@@ -216,11 +216,11 @@ fn on_packets(claim: &Claim, live: &Live) -> Result<Result<Packets, String>, Str
 }
 
 /// Computes the values of a claim, each with its label.
-fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>, String> {
+fn value(claim: &Claim, seen: &expression::Values) -> Result<Vec<(String, f64)>, ClaimsError> {
     let mut all = Vec::new();
     for variables in combinations(&claim.each, &claim.rows)? {
         let values = formula(&claim.value, &variables)?.value(seen);
-        let values = values.map_err(|why| format!("claim `{}`: {why}", claim.id))?;
+        let values = values.map_err(ClaimsError::of("claim", &claim.id))?;
         all.extend(values.into_iter().map(|value| (label(&variables), value)));
     }
     Ok(all)
@@ -245,7 +245,7 @@ pub struct Parts {
 /// # Errors
 /// The first problem.
 pub fn check(folder: &Folder, runner: &dyn Runner) -> Result<Parts, Error> {
-    let wrong = |why: String| folder.invalid(why);
+    let wrong = |why| folder.invalid(why);
     let file = read(folder)?;
     let mut experiment = Experiment::new(folder, runner, &file, true)?;
     file.claims.iter().try_for_each(|claim| want(claim, &mut experiment)).map_err(wrong)?;

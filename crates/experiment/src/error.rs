@@ -1,6 +1,10 @@
 //! Errors of experiments.
 
+mod claims;
+
 use lockgate_scenario::{Problems, VaryError};
+
+pub use self::claims::ClaimsError;
 
 /// Error of an experiment.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +47,7 @@ pub enum Error {
         /// The file, as it is shown.
         file: String,
         /// Reason.
-        why: String,
+        why: ClaimsError,
     },
     /// There is no claim of this name.
     #[error("`{paper}` has no claim `{id}`")]

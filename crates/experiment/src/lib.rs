@@ -41,7 +41,7 @@ mod variants;
 
 pub use columns::numbers;
 pub use compare::{compare, row};
-pub use error::Error;
+pub use error::{ClaimsError, Error};
 pub use plan::{MOST_TASKS, Plan, Row, Task, Variant, digest};
 pub use runner::{Run, Runner, run_tasks};
 #[cfg(feature = "store")]

@@ -10,6 +10,8 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
+use crate::ClaimsError;
+
 /// Value of each variable.
 pub(crate) type Variables = BTreeMap<String, String>;
 
@@ -69,7 +71,7 @@ const MOST_COMBINATIONS: usize = 100_000;
 ///
 /// # Errors
 /// If there are more than a hundred thousand.
-pub(crate) fn combinations(each: &Each, rows: &Rows) -> Result<Vec<Variables>, String> {
+pub(crate) fn combinations(each: &Each, rows: &Rows) -> Result<Vec<Variables>, ClaimsError> {
     let lengths = each.iter().map(|(name, values)| (name.as_str(), values.len()));
     let lengths: Vec<(&str, usize)> =
         lengths.chain((!rows.is_empty()).then_some(("rows", rows.len()))).collect();
@@ -77,10 +79,7 @@ pub(crate) fn combinations(each: &Each, rows: &Rows) -> Result<Vec<Variables>, S
     if count > MOST_COMBINATIONS {
         let lists: Vec<String> =
             lengths.iter().map(|(name, length)| format!("{length} of `{name}`")).collect();
-        return Err(format!(
-            "`each` makes {count} combinations ({}), more than {MOST_COMBINATIONS}: have fewer or shorter lists",
-            lists.join(" times ")
-        ));
+        return Err(ClaimsError::Combinations(count, lists.join(" times "), MOST_COMBINATIONS));
     }
     let row = |row: &BTreeMap<String, Scalar>| {
         row.iter().map(|(name, value)| (name.clone(), value.0.clone())).collect::<Variables>()
@@ -103,7 +102,7 @@ pub(crate) fn label(variables: &Variables) -> String {
 ///
 /// # Errors
 /// If a variable does not exist; lists those that do.
-pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> {
+pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, ClaimsError> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -115,7 +114,7 @@ pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> 
         let value = variables.get(name).ok_or_else(|| {
             let known: Vec<&str> = variables.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!("`${name}` in `{text}` is not a variable; there are {known}")
+            ClaimsError::NoVariable(name.to_owned(), text.to_owned(), known)
         })?;
         filled.push_str(value);
         rest = after;
@@ -128,7 +127,7 @@ pub(crate) fn fill(text: &str, variables: &Variables) -> Result<String, String> 
 ///
 /// # Errors
 /// If a brace is not closed, or the texts are more than a hundred thousand or take more than their memory.
-pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn braces(text: &str) -> Result<Vec<String>, ClaimsError> {
     /// Limit on the bytes of all texts.
     const MOST_BYTES: usize = 64 << 20;
 
@@ -136,15 +135,12 @@ pub(crate) fn braces(text: &str) -> Result<Vec<String>, String> {
     let mut rest = text;
     while let Some(open) = rest.find('{') {
         let Some((list, after)) = rest[open + 1..].split_once('}') else {
-            return Err(format!("a brace of `{text}` is not closed"));
+            return Err(ClaimsError::OpenBrace(text.to_owned()));
         };
         let parts: Vec<&str> = list.split(',').map(str::trim).collect();
         let count = all.len().saturating_mul(parts.len());
         if count > MOST_COMBINATIONS || count.saturating_mul(text.len()) > MOST_BYTES {
-            let shown: String = text.chars().take(60).collect();
-            return Err(format!(
-                "the braces of `{shown}…` make {count} texts or more: have fewer or shorter lists"
-            ));
+            return Err(ClaimsError::Braces(text.chars().take(60).collect(), count));
         }
         let before = &rest[..open];
         let with =
@@ -181,7 +177,7 @@ mod tests {
         assert_eq!(labels(&one, &rows), ["x 10 11", "y 10 11", "x 20 21", "y 20 21"]);
         assert_eq!(labels(&Each::new(), &Vec::new()), [""], "one without variables");
         let sixty = Each::from(["a", "b", "c", "d"].map(|name| (name.into(), scalars(&["x"; 60]))));
-        let why = combinations(&sixty, &Vec::new()).expect_err("too many");
+        let why = combinations(&sixty, &Vec::new()).expect_err("too many").to_string();
         assert!(why.contains("makes 12960000 combinations (60 of `a` times 60 of `b`"), "{why}");
     }
 
@@ -191,7 +187,7 @@ mod tests {
         assert_eq!(fill("$p/$gap: $gap", &variables).as_deref(), Ok("lis/50: 50"));
         assert_eq!(fill("$(gap)ms$gap", &variables).as_deref(), Ok("50ms50"));
         assert_eq!(fill("nothing", &variables).as_deref(), Ok("nothing"));
-        assert!(fill("$gaps", &variables).is_err_and(|why| why.contains("gap, p")));
+        assert!(fill("$gaps", &variables).is_err_and(|why| why.to_string().contains("gap, p")));
     }
 
     #[test]
@@ -201,6 +197,6 @@ mod tests {
         assert_eq!(texts("plain"), ["plain"]);
         assert!(braces("x{a,b").is_err());
         let wide = format!("flow.{}.owd", "{a,b,c,d,e,f,g,h,i,j}".repeat(9));
-        assert!(braces(&wide).is_err_and(|why| why.contains("make 1000000 texts or more")));
+        assert!(braces(&wide).is_err_and(|why| why.to_string().contains("make 1000000 texts or more")));
     }
 }

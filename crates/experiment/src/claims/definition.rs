@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::file::{OnPackets, Runs};
+use crate::ClaimsError;
 use crate::matrix::{Variables, combinations, fill};
 
 /// Run that the claims file defines.
@@ -32,15 +33,15 @@ impl Definition {
     /// # Errors
     /// If a name or a setting contains a variable that does not exist, or the variable `seed` is not a
     /// number.
-    pub(crate) fn all(runs: &Runs, quick: bool) -> Result<Vec<Self>, String> {
+    pub(crate) fn all(runs: &Runs, quick: bool) -> Result<Vec<Self>, ClaimsError> {
         combinations(&runs.each, &runs.rows)
-            .map_err(|why| format!("run `{}`: {why}", runs.name))?
+            .map_err(ClaimsError::of("run", &runs.name))?
             .iter()
             .map(|variables| Self::filled(runs, quick, variables))
             .collect()
     }
 
-    fn filled(runs: &Runs, quick: bool, variables: &Variables) -> Result<Self, String> {
+    fn filled(runs: &Runs, quick: bool, variables: &Variables) -> Result<Self, ClaimsError> {
         let filled =
             |texts: &[String]| texts.iter().map(|text| fill(text, variables)).collect::<Result<Vec<_>, _>>();
         let name = fill(&runs.name, variables)?;
@@ -49,7 +50,7 @@ impl Definition {
             settings.extend(filled(&runs.quick)?);
         }
         let seed = variables.get("seed").map_or(Ok(1), |seed| seed.parse::<u64>());
-        let seed = seed.map_err(|_| format!("run `{name}`: `seed` is a whole number from 1"))?;
+        let seed = seed.map_err(|_| ClaimsError::of("run", &name)(ClaimsError::Seed))?;
         let mut live = runs.live.clone();
         (live.set, live.quick) = (filled(&live.set)?, filled(&live.quick)?);
         let (scenario, offset) = (runs.scenario.clone(), seed.saturating_sub(1));
@@ -64,7 +65,7 @@ pub(crate) type Definitions = BTreeMap<String, Definition>;
 mod tests {
     use super::*;
 
-    fn names(text: &str) -> Result<Vec<(String, u64)>, String> {
+    fn names(text: &str) -> Result<Vec<(String, u64)>, ClaimsError> {
         let runs: Runs = toml::from_str(text).expect("a run");
         let all = Definition::all(&runs, false)?;
         Ok(all.into_iter().map(|run| (run.name, run.offset)).collect())
@@ -75,7 +76,13 @@ mod tests {
         let text = "name = \"$a/$seed\"\nscenario = \"s.toml\"\nset = [\"x=$a\"]\neach = { a = [1, 2], seed = [5, 6] }\n";
         let expected = [("1/5", 4), ("1/6", 5), ("2/5", 4), ("2/6", 5)];
         assert_eq!(names(text), Ok(expected.map(|(name, offset)| (name.to_owned(), offset)).to_vec()));
-        assert!(names(&text.replace("5, 6", "\"many\"")).is_err_and(|why| why.contains("whole number")));
-        assert!(names(&text.replace("\"$a/", "\"$b/")).is_err_and(|why| why.contains("is not a variable")));
+        assert!(
+            names(&text.replace("5, 6", "\"many\""))
+                .is_err_and(|why| why.to_string().contains("whole number"))
+        );
+        assert!(
+            names(&text.replace("\"$a/", "\"$b/"))
+                .is_err_and(|why| why.to_string().contains("is not a variable"))
+        );
     }
 }

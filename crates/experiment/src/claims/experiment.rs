@@ -15,10 +15,7 @@ use super::file::{Claims, OnPackets, Runs};
 use super::folder::Folder;
 use super::observation::{Curve, Names, addresses_of_parts, at, curve, observe};
 use super::results::{Live, Observations, Points};
-use crate::{Error, Runner, run_tasks};
-
-/// Error of an experiment that its caller stops while it is planned.
-const STOPPED: &str = "it was stopped";
+use crate::{ClaimsError, Error, Runner, run_tasks};
 
 /// Bytes of memory of a run that the file defines, besides its texts, and of an observation, each with its
 /// results, tables and figures.
@@ -81,34 +78,31 @@ impl<'a> Experiment<'a> {
     }
 
     /// Adds the runs of a `[[run]]`.
-    fn define(&mut self, runs: &Runs) -> Result<(), String> {
+    fn define(&mut self, runs: &Runs) -> Result<(), ClaimsError> {
         let all = Definition::all(runs, self.quick)?;
-        let wrong = |why| format!("run `{}`: {why}", runs.name);
-        all.into_iter().try_for_each(|run| self.add(run)).map_err(wrong)
+        all.into_iter().try_for_each(|run| self.add(run)).map_err(ClaimsError::of("run", &runs.name))
     }
 
     /// Takes the memory of something that the file asks for.
     ///
     /// # Errors
     /// If that is not left, or the caller stops the experiment.
-    fn take(&mut self, bytes: u64) -> Result<(), String> {
+    fn take(&mut self, bytes: u64) -> Result<(), ClaimsError> {
         if self.runner.is_stopped() {
-            return Err(STOPPED.to_owned());
+            return Err(ClaimsError::Stopped);
         }
         let memory = self.runner.memory() >> 20;
-        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
-            format!("the runs and observations up to here take more than the {memory} MiB of memory that are allowed")
-        })?;
+        self.room = self.room.checked_sub(bytes).ok_or(ClaimsError::Memory(memory))?;
         Ok(())
     }
 
-    fn add(&mut self, run: Definition) -> Result<(), String> {
+    fn add(&mut self, run: Definition) -> Result<(), ClaimsError> {
         let texts: usize = run.settings.iter().map(|text| text.len() + size_of::<String>()).sum();
         // On real packets a run has its settings again.
         self.take(RUN + 2 * (texts + run.name.len()) as u64)?;
         let name = run.name.clone();
         match self.defined.insert(name.clone(), run) {
-            Some(_) => Err(format!("there are two runs called `{name}`")),
+            Some(_) => Err(ClaimsError::RunTwice(name)),
             None => Ok(()),
         }
     }
@@ -130,12 +124,11 @@ impl<'a> Experiment<'a> {
         prefix: &str,
         set: &[String],
         observation: Observation,
-    ) -> Result<(), String> {
+    ) -> Result<(), ClaimsError> {
         let name = format!("{prefix}{}", observation.run);
         if !self.defined.contains_key(&name) {
             let original = self.defined.get(&observation.run);
-            let original =
-                original.ok_or_else(|| format!("{observation}: there is no run `{}`", observation.run))?;
+            let original = original.ok_or_else(|| observation.without_run())?;
             let mut run = Definition { name: name.clone(), live: None, ..original.clone() };
             run.settings.extend_from_slice(set);
             self.add(run)?;
@@ -149,7 +142,7 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// If they take more memory than is allowed. Those that are requested again count too: they take time.
-    pub(crate) fn want(&mut self, formula: &Expression) -> Result<(), String> {
+    pub(crate) fn want(&mut self, formula: &Expression) -> Result<(), ClaimsError> {
         let mut count = 0;
         formula.each_observation(&mut |_| count += 1);
         self.take(count * OBSERVATION)?;
@@ -163,7 +156,7 @@ impl<'a> Experiment<'a> {
     ///
     /// # Errors
     /// If it takes more memory than is allowed.
-    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) -> Result<(), String> {
+    pub(crate) fn want_curve(&mut self, observation: Observation, curve: Curve) -> Result<(), ClaimsError> {
         self.take(OBSERVATION)?;
         self.drawn.insert((observation, curve));
         Ok(())
@@ -186,7 +179,7 @@ impl<'a> Experiment<'a> {
     /// Reads the scenario of a run with additional settings, at another scale.
     pub(crate) fn read_at(&self, run: &str, set: &[String], scale: Scale) -> Result<Scenario, Error> {
         let defined =
-            self.defined.get(run).ok_or_else(|| self.folder.invalid(format!("there is no run `{run}`")))?;
+            self.defined.get(run).ok_or_else(|| self.folder.invalid(ClaimsError::NoRun(run.to_owned())))?;
         let settings = [defined.settings.as_slice(), set].concat();
         let scenario = self.runner.read(&defined.scenario, &settings, Some(scale))?;
         Ok(self.observing(scenario, run, scale))
@@ -217,11 +210,10 @@ impl<'a> Experiment<'a> {
         let mut needed = Vec::new();
         for (name, observations) in wanted {
             if self.runner.is_stopped() {
-                return Err(self.folder.invalid(STOPPED.to_owned()));
+                return Err(self.folder.invalid(ClaimsError::Stopped));
             }
-            let defined = self.defined.get(&name).ok_or_else(|| {
-                self.folder.invalid(format!("{}: there is no run `{name}`", observations[0]))
-            })?;
+            let defined = self.defined.get(&name);
+            let defined = defined.ok_or_else(|| self.folder.invalid(observations[0].without_run()))?;
             let names = Names::of(&self.read(defined)?);
             observations
                 .iter()

@@ -15,6 +15,7 @@ use std::fmt;
 
 use lockgate_engine::units::Duration;
 
+use crate::ClaimsError;
 use crate::matrix::braces;
 
 /// Observation of a run.
@@ -25,6 +26,13 @@ pub(crate) struct Observation {
     /// Address of the metric, or name of the series or distribution; a `*` in a flow's name matches anything.
     pub(crate) path: String,
     pub(crate) clause: Clause,
+}
+
+impl Observation {
+    /// Returns the error of an observation whose run does not exist.
+    pub(crate) fn without_run(&self) -> ClaimsError {
+        ClaimsError::NotObserved(self.to_string(), self.run.clone())
+    }
 }
 
 /// Part of an observation.
@@ -149,13 +157,13 @@ impl Expression {
     ///
     /// # Errors
     /// The problem, and the text expected at its position.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ClaimsError> {
         let mut parser = Parser { rest: text.trim_start(), depth: 0 };
         let expression = parser.sum().and_then(|expression| match parser.rest {
             "" => Ok(expression),
-            rest => Err(format!("`{rest}` is left over")),
+            rest => Err(ClaimsError::LeftOver(rest.to_owned())),
         });
-        expression.map_err(|why| format!("`{text}` is not a formula: {why}"))
+        expression.map_err(|why| ClaimsError::Formula(text.to_owned(), Box::new(why)))
     }
 
     /// Calls `visit` with each observation in the formula.
@@ -175,7 +183,7 @@ impl Expression {
     ///
     /// # Errors
     /// If lists of different lengths are combined.
-    pub(crate) fn value(&self, values: &Values) -> Result<Vec<f64>, String> {
+    pub(crate) fn value(&self, values: &Values) -> Result<Vec<f64>, ClaimsError> {
         match self {
             Self::Number(number) => Ok(vec![*number]),
             Self::Observations(all) => {
@@ -196,7 +204,7 @@ impl Expression {
     }
 }
 
-fn combine(operator: Operator, left: &[f64], right: &[f64]) -> Result<Vec<f64>, String> {
+fn combine(operator: Operator, left: &[f64], right: &[f64]) -> Result<Vec<f64>, ClaimsError> {
     let one = |a: f64, b: f64| match operator {
         Operator::Plus => a + b,
         Operator::Minus => a - b,
@@ -209,9 +217,7 @@ fn combine(operator: Operator, left: &[f64], right: &[f64]) -> Result<Vec<f64>, 
         (left, right) if left.len() == right.len() => {
             Ok(left.iter().zip(right).map(|(a, b)| one(*a, *b)).collect())
         }
-        (left, right) => {
-            Err(format!("a list of {} and one of {} do not go together", left.len(), right.len()))
-        }
+        (left, right) => Err(ClaimsError::Lengths(left.len(), right.len())),
     }
 }
 
@@ -229,19 +235,19 @@ impl<'a> Parser<'a> {
         after.inspect(|after| self.rest = after.trim_start()).is_some()
     }
 
-    fn sum(&mut self) -> Result<Expression, String> {
+    fn sum(&mut self) -> Result<Expression, ClaimsError> {
         self.chain(&[('+', Operator::Plus), ('-', Operator::Minus)], Self::product)
     }
 
-    fn product(&mut self) -> Result<Expression, String> {
+    fn product(&mut self) -> Result<Expression, ClaimsError> {
         self.chain(&[('*', Operator::Times), ('/', Operator::Over)], Self::factor)
     }
 
     fn chain(
         &mut self,
         operators: &[(char, Operator)],
-        part: fn(&mut Self) -> Result<Expression, String>,
-    ) -> Result<Expression, String> {
+        part: fn(&mut Self) -> Result<Expression, ClaimsError>,
+    ) -> Result<Expression, ClaimsError> {
         let mut all = part(self)?;
         while let Some((_, operator)) = operators.iter().find(|(letter, _)| self.take(*letter)) {
             all = Expression::Binary(*operator, Box::new(all), Box::new(part(self)?));
@@ -249,17 +255,17 @@ impl<'a> Parser<'a> {
         Ok(all)
     }
 
-    fn factor(&mut self) -> Result<Expression, String> {
+    fn factor(&mut self) -> Result<Expression, ClaimsError> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err("it is nested too deep".to_owned());
+            return Err(ClaimsError::TooDeep);
         }
         let factor = self.open_factor();
         self.depth -= 1;
         factor
     }
 
-    fn open_factor(&mut self) -> Result<Expression, String> {
+    fn open_factor(&mut self) -> Result<Expression, ClaimsError> {
         if self.take('-') {
             let factor = self.factor()?;
             return Ok(Expression::Binary(
@@ -270,10 +276,10 @@ impl<'a> Parser<'a> {
         }
         if self.take('(') {
             let inner = self.sum()?;
-            return if self.take(')') { Ok(inner) } else { Err("a `)` is missing".to_owned()) };
+            return if self.take(')') { Ok(inner) } else { Err(ClaimsError::Missing(')')) };
         }
         if let Some(after) = self.rest.strip_prefix('[') {
-            let (inside, rest) = after.split_once(']').ok_or("a `]` is missing")?;
+            let (inside, rest) = after.split_once(']').ok_or(ClaimsError::Missing(']'))?;
             self.rest = rest.trim_start();
             return observations(inside).map(Expression::Observations);
         }
@@ -286,14 +292,14 @@ impl<'a> Parser<'a> {
         self.call(word)
     }
 
-    fn call(&mut self, word: &'a str) -> Result<Expression, String> {
+    fn call(&mut self, word: &'a str) -> Result<Expression, ClaimsError> {
         let names = Function::ALL.map(|(_, name)| name).join(", ");
         let function = Function::ALL.iter().find(|(_, name)| *name == word);
         let Some((function, _)) = function else {
-            return Err(format!("`{word}` is not a number, no `[run: metric]` and none of {names}"));
+            return Err(ClaimsError::UnknownWord(word.to_owned(), names));
         };
         if !self.take('(') {
-            return Err(format!("`{word}` needs `(` after it"));
+            return Err(ClaimsError::NoArguments(word.to_owned()));
         }
         let mut arguments = vec![self.sum()?];
         while self.take(',') {
@@ -302,16 +308,14 @@ impl<'a> Parser<'a> {
         if self.take(')') {
             Ok(Expression::Call(*function, arguments))
         } else {
-            Err("a `)` is missing".to_owned())
+            Err(ClaimsError::Missing(')'))
         }
     }
 }
 
 /// Parses `run: path`, `run: path over from..to` or `run: path in from..to`; braces make several.
-pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
-    let (run, what) = text
-        .split_once(':')
-        .ok_or_else(|| format!("`[{text}]` names no run: it is written `[run: metric]`"))?;
+pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, ClaimsError> {
+    let (run, what) = text.split_once(':').ok_or_else(|| ClaimsError::RunMissing(text.to_owned()))?;
     let (path, clause) = if let Some((path, rows)) = what.split_once(" over ") {
         let (from, to) = range(rows)?;
         (path, Clause::Over(from, to))
@@ -329,8 +333,8 @@ pub(crate) fn observations(text: &str) -> Result<Vec<Observation>, String> {
     Ok(all)
 }
 
-fn range(text: &str) -> Result<(Duration, Duration), String> {
-    let wrong = || format!("`{}` is not a range: it is written `10s..20s`", text.trim());
+fn range(text: &str) -> Result<(Duration, Duration), ClaimsError> {
+    let wrong = || ClaimsError::Range(text.trim().to_owned());
     let (from, to) = text.split_once("..").ok_or_else(wrong)?;
     let read = |text: &str| text.trim().parse::<Duration>().map_err(|_| wrong());
     let (from, to) = (read(from)?, read(to)?);
@@ -392,13 +396,16 @@ mod tests {
             ("[a: x over 5s..4s]", "written `10s..20s`"),
             ("", "is not a number"),
         ] {
-            let why = Expression::parse(text).expect_err(text);
+            let why = Expression::parse(text).expect_err(text).to_string();
             assert!(why.contains(expected), "{text}: {why}");
         }
         let deep = "(".repeat(5000);
-        assert!(Expression::parse(&deep).is_err_and(|why| why.contains("too deep")));
+        assert!(
+            Expression::parse(&deep)
+                .is_err_and(|why| why == ClaimsError::Formula(deep, Box::new(ClaimsError::TooDeep)))
+        );
         let lists = Expression::parse("[{a,b}: x] + [{a,b,c}: x]").and_then(|it| it.value(&Values::new()));
-        assert!(lists.is_err_and(|why| why.contains("do not go together")));
+        assert!(lists.is_err_and(|why| why == ClaimsError::Lengths(2, 3)));
     }
 
     #[test]

@@ -7,10 +7,11 @@ use super::expression::{Expression, observations};
 use super::file::{Axis, Column, Figure, Kind, Origin, Series, Table};
 use super::observation::Curve;
 use super::results::Observations;
+use crate::ClaimsError;
 use crate::matrix::{Variables, combinations, fill};
 
 /// Parses a formula after filling in its variables.
-pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, String> {
+pub(crate) fn formula(text: &str, variables: &Variables) -> Result<Expression, ClaimsError> {
     Expression::parse(&fill(text, variables)?)
 }
 
@@ -38,7 +39,7 @@ impl Series {
         with
     }
 
-    fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
+    fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), ClaimsError> {
         for variables in combinations(&self.each, &Vec::new())? {
             match self.source() {
                 Source::Formula(y) => {
@@ -59,7 +60,7 @@ impl Series {
 
     /// Draws the series from the observations `seen`. With `is_live` (real packets), values without their
     /// observations are left out.
-    fn draw(&self, seen: &Observations, is_live: bool) -> Result<Vec<FigureSeries>, String> {
+    fn draw(&self, seen: &Observations, is_live: bool) -> Result<Vec<FigureSeries>, ClaimsError> {
         let draw = |variables: &Variables| {
             let points: Vec<(f64, f64)> = match self.source() {
                 Source::Points => self.points.iter().map(|[x, y]| (*x, *y)).collect(),
@@ -104,33 +105,31 @@ fn is_whole(formula: &Expression, seen: &Observations) -> bool {
 fn read_observation(
     text: &str,
     variables: &Variables,
-) -> Result<Vec<super::expression::Observation>, String> {
+) -> Result<Vec<super::expression::Observation>, ClaimsError> {
     let text = fill(text, variables)?;
     let inside = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    observations(
-        inside.ok_or_else(|| format!("`{text}` is not an observation: it is written `[run: metric]`"))?,
-    )
+    observations(inside.ok_or_else(|| ClaimsError::Observation(text.clone()))?)
 }
 
 impl Figure {
     /// Requests the observations it draws.
-    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
-        self.series.iter().try_for_each(|series| series.want(experiment)).map_err(|why| self.wrong(&why))
+    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), ClaimsError> {
+        self.series.iter().try_for_each(|series| series.want(experiment)).map_err(self.wrong())
     }
 
-    fn wrong(&self, why: &str) -> String {
-        format!("figure `{}`: {why}", self.id)
+    fn wrong(&self) -> impl Fn(ClaimsError) -> ClaimsError {
+        ClaimsError::of("figure", &self.id)
     }
 
     /// Draws the figure.
-    pub(crate) fn draw(&self, experiment: &Experiment<'_>) -> Result<report::Figure, String> {
+    pub(crate) fn draw(&self, experiment: &Experiment<'_>) -> Result<report::Figure, ClaimsError> {
         let mut series = Vec::new();
         for one in &self.series {
-            series.extend(one.draw(&experiment.seen, false).map_err(|why| self.wrong(&why))?);
+            series.extend(one.draw(&experiment.seen, false).map_err(self.wrong())?);
         }
         if let Some(live) = &experiment.live {
             for one in self.series.iter().filter(|one| !matches!(one.source(), Source::Points)) {
-                let drawn = one.draw(&live.seen, true).map_err(|why| self.wrong(&why))?;
+                let drawn = one.draw(&live.seen, true).map_err(self.wrong())?;
                 series.extend(drawn.into_iter().filter(|drawn| !drawn.x.is_empty()));
             }
         }
@@ -159,7 +158,7 @@ pub(crate) fn want_row(
     columns: &[Column],
     variables: &Variables,
     experiment: &mut Experiment<'_>,
-) -> Result<(), String> {
+) -> Result<(), ClaimsError> {
     for value in columns.iter().filter_map(|column| column.value.as_deref()) {
         experiment.want(&formula(value, variables)?)?;
     }
@@ -171,7 +170,7 @@ pub(crate) fn row(
     columns: &[Column],
     variables: &Variables,
     experiment: &Experiment<'_>,
-) -> Result<Vec<Cell>, String> {
+) -> Result<Vec<Cell>, ClaimsError> {
     let cell = |column: &Column| {
         if let Some(value) = &column.value {
             let values = formula(value, variables)?.value(&experiment.seen.values)?;
@@ -189,28 +188,28 @@ pub(crate) fn row(
 }
 
 impl Table {
-    fn wrong(&self, why: &str) -> String {
-        format!("table `{}`: {why}", self.title)
+    fn wrong(&self) -> impl Fn(ClaimsError) -> ClaimsError {
+        ClaimsError::of("table", &self.title)
     }
 
     /// Requests the observations it shows.
-    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), String> {
+    pub(crate) fn want(&self, experiment: &mut Experiment<'_>) -> Result<(), ClaimsError> {
         combinations(&self.each, &self.rows)
-            .map_err(|why| self.wrong(&why))?
+            .map_err(self.wrong())?
             .iter()
             .try_for_each(|variables| want_row(&self.columns, variables, experiment))
-            .map_err(|why| self.wrong(&why))
+            .map_err(self.wrong())
     }
 
     /// Fills the table.
-    pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
-        let rows = combinations(&self.each, &self.rows).map_err(|why| self.wrong(&why))?;
+    pub(crate) fn fill(&self, experiment: &Experiment<'_>) -> Result<Comparison, ClaimsError> {
+        let rows = combinations(&self.each, &self.rows).map_err(self.wrong())?;
         let rows =
             rows.iter().map(|variables| row(&self.columns, variables, experiment)).collect::<Result<_, _>>();
         Ok(Comparison {
             title: self.title.clone(),
             columns: self.columns.iter().map(|column| column.head.clone()).collect(),
-            rows: rows.map_err(|why: String| self.wrong(&why))?,
+            rows: rows.map_err(self.wrong())?,
             addresses: Vec::new(),
             note: self.note.clone(),
         })

@@ -12,6 +12,7 @@ use lockgate_scenario::Problems;
 use lockgate_scenario::diagnostic::Span;
 use serde::{Deserialize, Serialize};
 
+use crate::ClaimsError;
 use crate::matrix::{Each, Rows, Scalar};
 use lockgate_scenario::Scale;
 
@@ -502,29 +503,28 @@ impl Claims {
     ///
     /// # Errors
     /// The problem, with the name of the claim.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), ClaimsError> {
         for (index, claim) in self.claims.iter().enumerate() {
             if self.claims[..index].iter().any(|other| other.id == claim.id) {
-                return Err(format!("claim `{}`: there are two of this name", claim.id));
+                return Err(ClaimsError::of("claim", &claim.id)(ClaimsError::Twice));
             }
-            self.check_claim(claim)?;
+            self.check_claim(claim).map_err(ClaimsError::of("claim", &claim.id))?;
         }
         let fitted = self.fitted.iter().map(|fitted| (&fitted.name, &fitted.place, &fitted.paper));
         let ours = self.ours.iter().map(|ours| (&ours.name, &ours.place, &ours.paper));
         for (name, place, paper) in fitted.chain(ours) {
             if place.trim().is_empty() || paper.trim().is_empty() {
-                return Err(format!(
-                    "`{name}`: `where` and `paper` say where the paper is silent, and of what"
-                ));
+                return Err(ClaimsError::NoSilence(name.clone()));
             }
         }
         for fitted in &self.fitted {
             let lacks = |value: &Scalar| !fitted.values.contains(value);
+            let wrong = |key| Err(ClaimsError::of("fitted", &fitted.name)(ClaimsError::NotAmongValues(key)));
             if fitted.stated.as_ref().is_some_and(lacks) {
-                return Err(format!("fitted `{}`: `stated` is not among `values`", fitted.name));
+                return wrong("stated");
             }
             if !fitted.values.is_empty() && lacks(&fitted.used) {
-                return Err(format!("fitted `{}`: `used` is not among `values`", fitted.name));
+                return wrong("used");
             }
         }
         for figure in &self.figures {
@@ -532,10 +532,7 @@ impl Claims {
                 let curves = [&series.y, &series.over_time, &series.density, &series.cumulative];
                 let given = curves.iter().filter(|curve| curve.is_some()).count();
                 if given + usize::from(!series.points.is_empty()) != 1 {
-                    return Err(format!(
-                        "figure `{}`, series `{}`: give exactly one of y, over_time, density, cumulative and points",
-                        figure.id, series.name
-                    ));
+                    return Err(ClaimsError::Series(figure.id.clone(), series.name.clone()));
                 }
             }
         }
@@ -543,32 +540,29 @@ impl Claims {
     }
 
     /// Checks the rules of a claim.
-    fn check_claim(&self, claim: &Claim) -> Result<(), String> {
-        let wrong = |why: &str| Err(format!("claim `{}`: {why}", claim.id));
+    fn check_claim(&self, claim: &Claim) -> Result<(), ClaimsError> {
         match (claim.decides(), &claim.undecidable) {
-            (false, None) => {
-                return wrong("nothing decides it: give at_most, at_least, expected, order or undecidable");
-            }
-            (true, Some(_)) => return wrong("what is undecidable has no bound"),
+            (false, None) => return Err(ClaimsError::Undecided),
+            (true, Some(_)) => return Err(ClaimsError::Bounded),
             _ => {}
         }
         if claim.place.trim().is_empty() || claim.paper.trim().is_empty() {
-            return wrong("`where` and `paper` give its place in the paper and what stands there");
+            return Err(ClaimsError::NoPlace);
         }
         let unknown = |name: &&String| !self.ours.iter().any(|ours| ours.name == **name);
         if let Some(name) = claim.ours.iter().find(unknown) {
-            return wrong(&format!("`ours` names `{name}`, and there is no such [[ours]]"));
+            return Err(ClaimsError::NoTable("ours", name.clone(), "ours"));
         }
         let unknown = |name: &&String| !self.fitted.iter().any(|fitted| fitted.name == **name);
         if let Some(name) = claim.fitted.iter().chain(&claim.beside).find(unknown) {
-            return wrong(&format!("`fitted` names `{name}`, and there is no such [[fitted]]"));
+            return Err(ClaimsError::NoTable("fitted", name.clone(), "fitted"));
         }
         if claim.order.is_some()
             && claim.each.is_empty()
             && claim.rows.is_empty()
             && !claim.value.contains('{')
         {
-            return wrong("one value has no order: give each, rows or a list in braces");
+            return Err(ClaimsError::OneValue);
         }
         Ok(())
     }
@@ -596,7 +590,7 @@ value = "[r: flow.f.loss]"
 
     fn why(text: &str) -> String {
         match read(text) {
-            Ok(claims) => claims.check().expect_err(text),
+            Ok(claims) => claims.check().expect_err(text).to_string(),
             Err(problems) => {
                 let problem = problems.iter().next().expect("a problem");
                 let line = problem.position().map(|(line, _)| format!("line {line}: ")).unwrap_or_default();

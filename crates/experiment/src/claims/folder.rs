@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::Error;
+use crate::{ClaimsError, Error};
 
 /// Files of a paper: claims, scenarios, and the lists that these name.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Folder {
     }
 
     /// Returns the error of an invalid claims file.
-    pub(crate) fn invalid(&self, why: String) -> Error {
+    pub(crate) fn invalid(&self, why: ClaimsError) -> Error {
         Error::Claims { file: self.shown("claims.toml"), why }
     }
 }

@@ -18,6 +18,7 @@ use lockgate_measure::summary::Summary;
 use lockgate_scenario::Scale;
 
 use super::expression::{Clause, Observation};
+use crate::ClaimsError;
 
 /// Observations of a flow that are made from its series.
 const OF_ARRIVALS: [&str; 2] = ["first_received", "longest_silence"];
@@ -30,11 +31,6 @@ fn series(about: SubjectKind) -> impl Iterator<Item = &'static Series> {
 /// Returns the distributions with recorded values of an object of this kind.
 fn distributions(about: SubjectKind) -> impl Iterator<Item = (&'static str, Values)> {
     Metric::of(about).filter_map(|metric| Some((metric.name, metric.values?)))
-}
-
-/// Returns names as a list for readers.
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Names in a run.
@@ -58,19 +54,19 @@ impl Names {
     ///
     /// # Errors
     /// The problem.
-    pub(crate) fn check(&self, observation: &Observation) -> Result<(), String> {
+    pub(crate) fn check(&self, observation: &Observation) -> Result<(), ClaimsError> {
         let paths = starred(&observation.path, self.flows.iter().map(String::as_str));
         if paths.is_empty() {
-            return Err(format!("{observation}: no flow is called so"));
+            return Err(ClaimsError::NoFlow(observation.to_string()));
         }
         paths.iter().try_for_each(|path| self.check_one(path, observation.clause))
     }
 
-    fn check_one(&self, path: &str, clause: Clause) -> Result<(), String> {
+    fn check_one(&self, path: &str, clause: Clause) -> Result<(), ClaimsError> {
         let (subject, name) = split(path)?;
         if clause == Clause::Metric && !OF_ARRIVALS.contains(&name) {
             let names = metric::Names { flows: &self.flows, ports: &self.ports };
-            check_path(path, &names).map_err(|error| rows_of(path).unwrap_or_else(|| error.to_string()))?;
+            check_path(path, &names).map_err(|error| rows_of(path).unwrap_or(error.into()))?;
             return self.check_part(path);
         }
         let known = match &subject {
@@ -81,7 +77,7 @@ impl Names {
             _ => true,
         };
         if !known {
-            return Err(format!("`{path}`: the scenario has nothing of this name"));
+            return Err(ClaimsError::NoSubject(path.to_owned()));
         }
         let about = subject.kind();
         let arrivals = OF_ARRIVALS.into_iter().filter(|_| about == SubjectKind::Flow);
@@ -95,34 +91,30 @@ impl Names {
         if known.contains(&name) {
             return Ok(());
         }
-        Err(format!("`{path}`: there are {what} of {}", list(known.into_iter())))
+        Err(ClaimsError::NoColumn(path.to_owned(), what, known.join(", ")))
     }
 }
 
 impl Names {
     /// Checks that the run has the part that an address names.
-    fn check_part(&self, path: &str) -> Result<(), String> {
+    fn check_part(&self, path: &str) -> Result<(), ClaimsError> {
         let (warmup, length) = self.times;
         let during = Address::parse(path).ok().and_then(|address| address.during);
-        during.and_then(|part| part.outside(warmup, length)).map_or(Ok(()), Err)
+        during.and_then(|part| part.outside(warmup, length)).map_or(Ok(()), |why| Err(ClaimsError::Part(why)))
     }
 }
 
 /// Returns how rows of a series are observed, if `path` names a part of one that is no metric.
-fn rows_of(path: &str) -> Option<String> {
+fn rows_of(path: &str) -> Option<ClaimsError> {
     let (of, during) = path.split_once(" @ ")?;
     let (subject, name) = split(of).ok()?;
     let has_rows = series(subject.kind()).map(|one| one.name).chain(OF_ARRIVALS).any(|known| known == name);
-    has_rows.then(|| format!("`{of}` is a series: its rows in a time are `[run: {of} over {during}]`"))
+    has_rows.then(|| ClaimsError::Rows(of.to_owned(), during.to_owned()))
 }
 
 /// Splits an address into its subject and the rest.
-fn split(path: &str) -> Result<(Subject, &str), String> {
-    let wrong = || {
-        format!(
-            "`{path}` is not an address: it is written `flow.NAME.metric` or `port.A:B.queue.NAME.metric`"
-        )
-    };
+fn split(path: &str) -> Result<(Subject, &str), ClaimsError> {
+    let wrong = || ClaimsError::Address(path.to_owned());
     let rest = |prefix: &str| path.strip_prefix(prefix);
     if let Some(rest) = rest("flow.") {
         let (flow, name) = rest.split_once('.').ok_or_else(wrong)?;
@@ -369,7 +361,7 @@ mod tests {
         }
     }
 
-    fn check(text: &str) -> Result<(), String> {
+    fn check(text: &str) -> Result<(), ClaimsError> {
         let expression = Expression::parse(text).expect("a formula");
         let mut result = Ok(());
         expression.each_observation(&mut |observation| {
@@ -411,7 +403,7 @@ mod tests {
             ("[r: port.a->b.queue.ling.throughput over 1s..2s]", "nothing of this name"),
             ("[r: jain]", "jain_index"),
         ] {
-            let why = check(bad).expect_err(bad);
+            let why = check(bad).expect_err(bad).to_string();
             assert!(why.contains(expected), "{bad}: {why}");
         }
     }

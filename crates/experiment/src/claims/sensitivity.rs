@@ -9,6 +9,7 @@ use super::expression::{Observation, Values};
 use super::figures::formula;
 use super::file::{Claim, Fitted};
 use super::verdict::{Beside, JudgedClaim};
+use crate::ClaimsError;
 use crate::matrix::{Scalar, Variables, combinations, fill};
 
 /// Fitted parameter and the claims that depend on its value.
@@ -27,7 +28,7 @@ impl<'a> Sensitivity<'a> {
         fitted: &'a Fitted,
         claims: &'a [Claim],
         experiment: &mut Experiment<'_>,
-    ) -> Result<Option<Self>, String> {
+    ) -> Result<Option<Self>, ClaimsError> {
         let depends =
             |claim: &&Claim| claim.fitted.contains(&fitted.name) || claim.beside.contains(&fitted.name);
         let claims: Vec<_> = claims.iter().filter(depends).collect();
@@ -68,7 +69,7 @@ impl<'a> Sensitivity<'a> {
         &self,
         claims: &mut [JudgedClaim],
         experiment: &Experiment<'_>,
-    ) -> Result<(), String> {
+    ) -> Result<(), ClaimsError> {
         if self.fitted.stated.is_none() {
             return Ok(());
         }
@@ -86,7 +87,7 @@ impl<'a> Sensitivity<'a> {
     ///
     /// # Errors
     /// If a formula cannot be evaluated.
-    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
+    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, ClaimsError> {
         let row = |value: &Scalar| {
             let seen = self.seen_at(value, experiment);
             let name = match (&self.fitted.stated, *value == self.fitted.used) {
@@ -113,7 +114,7 @@ impl<'a> Sensitivity<'a> {
                 .chain(heads)
                 .chain(["hold".to_owned()])
                 .collect(),
-            rows: self.fitted.values.iter().map(row).collect::<Result<_, String>>()?,
+            rows: self.fitted.values.iter().map(row).collect::<Result<_, ClaimsError>>()?,
             addresses: Vec::new(),
             note: format!(
                 "{} {}: {}. Plausible: {}.",

@@ -6,12 +6,13 @@ use super::experiment::Experiment;
 use super::figures::{row, want_row};
 use super::file::Substitutes;
 use crate::matrix::Variables;
+use crate::{ClaimsError, Error};
 
 /// Experiment with the disciplines under which it can be run.
 pub(crate) struct SubstituteExperiment<'a> {
     today: &'a Substitutes,
     /// Each kind with the name of its run, or the reason why there is none.
-    kinds: Vec<(String, Result<String, String>)>,
+    kinds: Vec<(String, Result<String, Error>)>,
 }
 
 impl<'a> SubstituteExperiment<'a> {
@@ -21,7 +22,7 @@ impl<'a> SubstituteExperiment<'a> {
         asked: &[String],
         quick: bool,
         experiment: &mut Experiment<'_>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, ClaimsError> {
         let kinds = if asked.is_empty() { &today.kinds } else { asked };
         let mut others = Self { today, kinds: Vec::new() };
         let quick: &[String] = if quick { &today.quick } else { &[] };
@@ -44,10 +45,10 @@ impl<'a> SubstituteExperiment<'a> {
                     break;
                 }
             }
-            let outcome = outcome.map(|()| name.clone()).map_err(|error| error.to_string());
+            let outcome = outcome.map(|()| name.clone());
             if outcome.is_ok() {
                 want_row(&today.columns, &variables(&name, kind), experiment)
-                    .map_err(|why| format!("today `{}`: {why}", today.title))?;
+                    .map_err(ClaimsError::of("today", &today.title))?;
             }
             others.kinds.push((kind.to_owned(), outcome));
         }
@@ -55,7 +56,7 @@ impl<'a> SubstituteExperiment<'a> {
     }
 
     /// Returns the table.
-    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, String> {
+    pub(crate) fn table(&self, experiment: &Experiment<'_>) -> Result<Comparison, ClaimsError> {
         let mut rows = Vec::new();
         let mut note = self.today.note.clone();
         for (kind, run) in &self.kinds {
