@@ -18,7 +18,6 @@ mod file;
 mod flow;
 mod packets;
 mod parts;
-mod phases;
 mod port;
 mod requests;
 mod sojourns;
@@ -31,8 +30,7 @@ pub use delays::Delays;
 pub use file::{FileBin, FileBins, FileRecord};
 pub use flow::{FlowRecord, FlowSetup, Latest, Loss, Received, UDP_HEADER_BYTES};
 pub use packets::{PacketColumns, PacketRow, Packets, SegmentFields, SegmentOptions};
-pub use parts::Part;
-pub use phases::{FlowPhase, MOST_PHASES, RequestPhase};
+pub use parts::{MOST_PHASES, Part};
 pub use port::{BandRecord, FULL, Line, PortRecord, PortSetup, QueueRecord};
 pub use requests::{RequestKind, Requests};
 pub use tcp::{TcpLimit, TcpRecord, TcpSample};
@@ -46,6 +44,7 @@ use lockgate_engine::packet::FlowId;
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant, Rate};
 
+use crate::metric::During;
 use crate::series;
 
 /// Environment of the run.
@@ -129,9 +128,8 @@ pub struct Recording {
     pub fidelity: Vec<(String, f64)>,
     /// Warnings for the user about the validity of the run.
     pub warnings: Vec<String>,
-    /// Starts of the parts of the window between changes, the end of the warm-up first; none if nothing
-    /// changed.
-    phases: Vec<Instant>,
+    /// Parts of the window between changes; none if nothing changed.
+    phases: Vec<During>,
     /// Parts of the run that are observed by themselves.
     parts: Vec<Part>,
     /// Ends of all sampling intervals so far.
@@ -316,38 +314,6 @@ impl Recording {
                 flow.sample(&self.samplings);
             }
         }
-    }
-
-    /// Begins a new phase at `now`, because something changes: delays, losses and rates of flows are also
-    /// recorded by phase. Nothing begins during the warm-up, twice at one instant, and beyond
-    /// [`MOST_PHASES`].
-    pub fn begin_phase(&mut self, now: Instant) {
-        let is_first = self.phases.is_empty();
-        if now <= self.warmup || self.phases.last() == Some(&now) || self.phases.len() == MOST_PHASES {
-            return;
-        }
-        if is_first {
-            self.phases.push(self.warmup);
-        }
-        self.phases.push(now);
-        for flow in &mut self.flows {
-            flow.begin_phase(now);
-        }
-    }
-
-    /// Returns the starts of its phases, the end of the warm-up first; none if nothing changed in the window.
-    pub fn phases(&self) -> &[Instant] {
-        &self.phases
-    }
-
-    /// Returns the changes that began the phase of this index; none of the first.
-    pub(crate) fn changes_of(&self, phase: usize) -> impl Iterator<Item = &Event> {
-        let start = self.phases.get(phase).copied().unwrap_or(Instant::NEVER);
-        let until = self.phases.get(phase + 1).copied().unwrap_or(Instant::NEVER);
-        let is_of = move |event: &&Event| {
-            event.kind == EventKind::Change && phase > 0 && event.at >= start && event.at < until
-        };
-        self.events.iter().filter(is_of)
     }
 
     /// Ends the recording: counts what is still buffered. Must be called after the last `on_inside` and

@@ -95,9 +95,7 @@ impl Echoes {
             }
             Role::Answer(of) => {
                 let asked = Instant::from_picos(packet.payload);
-                if let Some(requests) = &mut flows[of].requests {
-                    requests.on_answered(asked, now);
-                }
+                flows[of].on_answered(asked, now);
                 None
             }
         }

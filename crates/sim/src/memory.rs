@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 
 use lockgate_engine::packet::Header;
 use lockgate_engine::random::Seed;
-use lockgate_engine::units::Limit;
-use lockgate_measure::recording::{BriefSample, Detail, Packets, Part, TcpSample};
+use lockgate_engine::units::{Instant, Limit};
+use lockgate_measure::recording::{BriefSample, Detail, MOST_PHASES, Packets, Part, TcpSample};
 use lockgate_measure::series::{brief, default_interval};
 use lockgate_network::{observed_parts, path};
 use lockgate_scenario::Action;
@@ -311,7 +311,8 @@ fn queues(scenario: &Scenario, detail: Detail) -> [u64; 2] {
 }
 
 /// Returns the bytes of records of parts: of each flow and queue that is observed in one, a record as of the
-/// run; and of all others an empty one, while a part is judged. `flows`: the bytes of each flow's record.
+/// run; and of all others an empty one, while a part is judged. And of each flow in full a record for each
+/// phase between changes. `flows`: the bytes of each flow's record.
 fn parts_of_run(scenario: &Scenario, flows: &[u64], detail: Detail) -> u64 {
     let of_port = |port: &PortModel| {
         let is_member = port.name.split([':', '@']).any(|name| detail.is_brief(name));
@@ -325,7 +326,13 @@ fn parts_of_run(scenario: &Scenario, flows: &[u64], detail: Detail) -> u64 {
     };
     let parts = observed_parts(scenario);
     let empty = if parts.is_empty() { 0 } else { scenario.recorded() as u64 * EMPTY };
-    parts.iter().map(bytes_of).fold(empty, u64::saturating_add)
+    let warmup = Instant::ZERO + scenario.warmup;
+    let changes: BTreeSet<Instant> =
+        scenario.changes.iter().map(|change| change.at).filter(|at| *at > warmup).collect();
+    let phases = if changes.is_empty() { 0 } else { (changes.len() + 1).min(MOST_PHASES) as u64 };
+    let in_full = scenario.flows.iter().zip(flows).filter(|(flow, _)| !detail.is_brief(&flow.name));
+    let of_phases = in_full.map(|(_, bytes)| bytes.saturating_mul(phases)).fold(0, u64::saturating_add);
+    parts.iter().map(bytes_of).fold(empty.saturating_add(of_phases), u64::saturating_add)
 }
 
 fn series(scenario: &Scenario, queues: u64) -> u64 {

@@ -296,11 +296,11 @@ impl TcpHosts {
     #[inline(never)]
     pub(crate) fn record_requests(&mut self, end: usize, flows: &mut [FlowRecord], now: Instant) {
         let end = &mut self.ends[end];
-        let Some(requests) = &mut flows[end.flow.0 as usize].requests else { return };
+        let flow = &mut flows[end.flow.0 as usize];
         while let Some(event) = end.endpoint.take_request_event() {
             match event {
-                RequestEvent::Asked => requests.on_asked(now),
-                RequestEvent::Answered(asked) => requests.on_answered(asked, now),
+                RequestEvent::Asked => flow.on_asked(now),
+                RequestEvent::Answered(asked) => flow.on_answered(asked, now),
             }
         }
     }

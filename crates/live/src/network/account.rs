@@ -172,9 +172,8 @@ impl Network<'_> {
     /// Accounts for the answer to a datagram sent at `asked`, in the flow recorded at `record`.
     fn answered(&mut self, record: usize, asked: Instant, now: Instant) {
         if let Some(Transport::UdpReturn { of }) = self.scenario.flows.get(record).map(|flow| flow.transport)
-            && let Some(requests) = &mut self.core.recording.flows[of].requests
         {
-            requests.on_answered(asked, now);
+            self.core.recording.flows[of].on_answered(asked, now);
         }
     }
 
@@ -184,16 +183,8 @@ impl Network<'_> {
         match event.what {
             ConnectionEventKind::Delivered(bytes) => flow.on_payload(event.at, bytes),
             ConnectionEventKind::Completed(after) => flow.on_complete(after),
-            ConnectionEventKind::Asked => {
-                if let Some(requests) = &mut flow.requests {
-                    requests.on_asked(event.at);
-                }
-            }
-            ConnectionEventKind::Answered(asked) => {
-                if let Some(requests) = &mut flow.requests {
-                    requests.on_answered(asked, event.at);
-                }
-            }
+            ConnectionEventKind::Asked => flow.on_asked(event.at),
+            ConnectionEventKind::Answered(asked) => flow.on_answered(asked, event.at),
             ConnectionEventKind::Sampled(sample) => {
                 if let Some(record) = &mut flow.tcp {
                     record.push(event.at, sample);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use lockgate_engine::random::Seed;
 use lockgate_engine::units::{Duration, Instant};
+use lockgate_measure::metric::During;
 use lockgate_measure::recording::{Mode, Recording};
 use lockgate_measure::report::Ghost;
 use lockgate_measure::summary::{Pairs, Summary, Values, values_by_phase};
@@ -65,8 +66,8 @@ pub struct Told<'a> {
 /// ```
 #[derive(Debug)]
 pub struct OtherLives {
-    /// Starts of the phases.
-    starts: Vec<Instant>,
+    /// Times of the phases.
+    phases: Vec<During>,
     /// Addresses of the values.
     paths: Vec<String>,
     rounds: usize,
@@ -79,11 +80,11 @@ impl OtherLives {
     /// Returns the other lives of runs; `None` of live ones, and of runs without a change in the window.
     pub fn new(of: Told<'_>, summary: &Summary) -> Option<Self> {
         let first = of.recordings.first().filter(|first| first.mode == Mode::Sim)?;
-        let starts = first.phases().to_vec();
+        let phases = first.phases().to_vec();
         let values = summary.phases.first().iter().flat_map(|phase| phase.values.keys().cloned()).collect();
-        let has_changes = starts.len() > 1 && of.recordings.iter().all(|one| one.phases() == starts);
+        let has_changes = !phases.is_empty() && of.recordings.iter().all(|one| one.phases() == phases);
         let (pairs, ghosts) = (BTreeMap::new(), Vec::new());
-        has_changes.then_some(Self { starts, paths: values, rounds: 0, pairs, ghosts })
+        has_changes.then_some(Self { phases, paths: values, rounds: 0, pairs, ghosts })
     }
 
     /// Returns the lives of the next round; `None` after the last one.
@@ -100,7 +101,7 @@ impl OtherLives {
     fn shown(&self, of: Told<'_>) -> Vec<Life> {
         let seeds = of.recordings.len();
         let of_phase = |phase| (0..seeds).map(move |seed| Life { of: Of::Shown(seed), without: Some(phase) });
-        (1..self.starts.len()).flat_map(of_phase).collect()
+        (1..self.phases.len()).flat_map(of_phase).collect()
     }
 
     /// Returns the pairs of further seeds, if [`MOST_EVENTS`] allows them: first the runs with all changes.
@@ -141,8 +142,8 @@ impl OtherLives {
         let scenario = shifted.as_ref().unwrap_or(of.scenario);
         let mut scenario = match life.without {
             Some(phase) => {
-                let until = self.starts.get(phase + 1).copied().unwrap_or(Instant::NEVER);
-                scenario.without_changes(self.starts[phase], until, &crate::no_files())
+                let During { from, to } = self.phases[phase];
+                scenario.without_changes(from, to, &crate::no_files())
             }
             None => scenario.clone(),
         };
@@ -170,7 +171,7 @@ impl OtherLives {
     /// Returns the values of each phase of a recording.
     fn values(&self, recording: &Recording) -> Vec<Values> {
         let mut values = values_by_phase(recording, self.paths.iter());
-        values.resize_with(self.starts.len(), Values::default);
+        values.resize_with(self.phases.len(), Values::default);
         values
     }
 

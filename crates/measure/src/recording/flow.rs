@@ -14,10 +14,9 @@ use lockgate_engine::classify::Fields;
 use lockgate_engine::node::{Count, Tally};
 use lockgate_engine::units::{Bytes, Duration, Instant};
 
-use self::batch::{Batch, MEMBER_BATCH, Pending};
+use self::batch::{Batch, Columns, MEMBER_BATCH, Pending};
 pub use self::loss::Loss;
 use self::part::FlowPart;
-use super::phases::{FlowPhase, phase_at};
 use super::{Brief, Delays, Detail, FileRecord, Imbalance, RequestKind, Requests, TcpRecord, Totals, Window};
 use crate::emodel::Codec;
 use crate::histogram::{BATCH, Coarse, Moments};
@@ -117,13 +116,11 @@ struct Sampled {
     lost_packets: u64,
 }
 
-/// Divisions of the window: of a flow in a run that is changed, or of which a part is judged. And the copies
-/// of its packets, which few flows have.
+/// Parts of the run, of a flow in a run that is changed, or of which a part is judged. And the copies of its
+/// packets, which few flows have.
 #[derive(Clone, Debug, PartialEq)]
 struct Divisions {
-    /// Times between changes; none if nothing changed.
-    phases: Vec<FlowPhase>,
-    /// Parts of the run, each with a record of its own.
+    /// Times between changes, the last without an end, and times of expectations: a record each.
     parts: Vec<FlowPart>,
     /// Copies that links made of its packets.
     duplicated: Tally,
@@ -131,7 +128,7 @@ struct Divisions {
 
 impl Empty for Divisions {
     const EMPTY: &'static Self =
-        &Self { phases: Vec::new(), parts: Vec::new(), duplicated: Tally { packets: 0, bytes: Bytes::ZERO } };
+        &Self { parts: Vec::new(), duplicated: Tally { packets: 0, bytes: Bytes::ZERO } };
 }
 
 /// Observations of one flow. The fields that each packet touches come first, in one cache line.
@@ -234,8 +231,8 @@ impl FlowRecord {
         if now < self.warmup {
             count(&mut self.early.sent, bytes);
         }
-        for part in self.parts_mut() {
-            part.on_sent(now, bytes);
+        for part in self.parts_mut().filter(|part| now < part.during.to) {
+            part.record.on_sent(now, bytes);
         }
     }
 
@@ -256,6 +253,7 @@ impl FlowRecord {
                 sent: packet.sent.as_picos(),
                 waited: packet.waited.as_picos(),
                 sequence: packet.sequence,
+                bytes: packet.bytes.0 as u32,
             },
             || self.brief.is_some(),
         );
@@ -264,13 +262,10 @@ impl FlowRecord {
         }
     }
 
-    /// Records a packet that was sent in the warm-up or in a part of the run. Returns true if that is all.
+    /// Records a packet that was sent in the warm-up. Returns true if it was.
     #[cold]
     #[inline(never)]
     fn is_received_early(&mut self, packet: &Received) -> bool {
-        for part in self.parts_mut() {
-            part.on_received(packet);
-        }
         let is_early = packet.sent < self.warmup;
         if is_early {
             self.on_received_early(packet.now, packet.sent, packet.bytes);
@@ -282,6 +277,9 @@ impl FlowRecord {
         count(&mut self.early.received, bytes);
         if now < self.warmup {
             count(&mut self.received_outside, bytes);
+        }
+        for part in self.parts_mut().filter(|part| part.during.contains(now)) {
+            part.record.count_received_early(bytes);
         }
         let owd = now.since(sent).as_picos();
         match &mut self.brief {
@@ -297,87 +295,90 @@ impl FlowRecord {
     #[cold]
     #[inline(never)]
     pub fn on_duplicated(&mut self, sent: Instant, bytes: Bytes) {
-        for part in self.parts_mut() {
-            part.on_duplicated(sent, bytes);
-        }
-        if sent < self.warmup {
-            count(&mut self.early.duplicated, bytes);
-        }
-        count(&mut self.divisions.duplicated, bytes);
+        self.update(sent, |record| {
+            if sent < record.warmup {
+                count(&mut record.early.duplicated, bytes);
+            }
+            count(&mut record.divisions.duplicated, bytes);
+        });
     }
 
     /// Records a lost packet; `sent` is the time at which the source sent it.
     #[inline(never)]
     pub fn on_lost(&mut self, sent: Instant, bytes: Bytes, why: Loss) {
-        count(&mut self.lost, bytes);
-        for part in self.parts_mut() {
-            part.on_lost(sent, bytes, why);
-        }
-        if sent < self.warmup {
-            count(&mut self.early.lost, bytes);
-        } else {
-            self.lost_by[why.index()] += 1;
-            if let Some(phase) = self.divisions.get_mut().and_then(|of| phase_at(&mut of.phases, sent)) {
-                phase.lost_packets += 1;
+        self.update(sent, |record| {
+            count(&mut record.lost, bytes);
+            if sent < record.warmup {
+                count(&mut record.early.lost, bytes);
+            } else {
+                record.lost_by[why.index()] += 1;
             }
-        }
+        });
     }
 
     /// Records a packet that is still in the network at the end of the run.
     pub fn on_inside(&mut self, sent: Instant, bytes: Bytes) {
-        count(&mut self.inside, bytes);
-        for part in self.parts_mut() {
-            part.on_inside(sent, bytes);
-        }
-        if sent < self.warmup {
-            count(&mut self.early.inside, bytes);
-        }
+        self.update(sent, |record| {
+            count(&mut record.inside, bytes);
+            if sent < record.warmup {
+                count(&mut record.early.inside, bytes);
+            }
+        });
     }
 
     /// Records bytes of payload that arrived at `now`, each once. Drivers of reliable transports call it;
     /// goodput is then computed from it instead of from header sizes.
     pub fn on_payload(&mut self, now: Instant, bytes: Bytes) {
-        for part in self.parts_mut() {
-            part.on_payload(now, bytes);
-        }
-        let counted = if now < self.warmup { 0 } else { bytes.0 };
-        self.payload_bytes = Some(self.payload_bytes.unwrap_or(0) + counted);
+        self.update(now, |record| {
+            let counted = if now < record.warmup { 0 } else { bytes.0 };
+            record.payload_bytes = Some(record.payload_bytes.unwrap_or(0) + counted);
+        });
     }
 
-    /// Begins a phase at `now`, which is after the warm-up: something changes. A flow that is recorded
-    /// briefly has no phases.
+    /// Records a request sent at `now`; no-op of a flow that makes none.
+    pub fn on_asked(&mut self, now: Instant) {
+        self.update(now, |record| {
+            if let Some(requests) = &mut record.requests {
+                requests.on_asked(now);
+            }
+        });
+    }
+
+    /// Records the answer at `now` to the request sent at `asked`; no-op of a flow that makes none.
+    pub fn on_answered(&mut self, asked: Instant, now: Instant) {
+        self.update(asked, |record| {
+            if let Some(requests) = &mut record.requests {
+                requests.on_answered(asked, now);
+            }
+        });
+    }
+
+    /// Updates the record, and those of the parts that end after `time`.
+    #[inline(always)]
+    fn update(&mut self, time: Instant, update: impl Fn(&mut Self)) {
+        update(self);
+        for part in self.parts_mut().filter(|part| time < part.during.to) {
+            update(&mut part.record);
+        }
+    }
+
+    /// Begins a phase at `now`, which is after the warm-up: something changes. The record of the first phase
+    /// is that of the run so far. A flow that is recorded briefly has no phases.
     pub(super) fn begin_phase(&mut self, now: Instant) {
         if self.brief.is_some() {
             return;
         }
         self.flush();
-        if self.divisions.phases.is_empty() {
-            let Delays { owd, queueing, .. } = &self.delays;
-            self.divisions.phases.push(FlowPhase {
-                start: self.warmup,
-                owd: owd.clone(),
-                queueing: queueing.clone(),
-                lost_packets: self.lost_by.iter().sum(),
-                sent_before: self.early.sent,
-                received_before: self.received_outside,
-                payload_before: self.payload_bytes.map(|_| Bytes::ZERO),
-            });
+        if let Some(open) = self.parts_mut().find(|part| part.is_open()) {
+            open.during.to = now;
+        } else {
+            let record = Self { divisions: Lazy::new(), series: Lazy::default(), ..self.clone() };
+            self.divisions.parts.push(FlowPart { during: During { from: self.warmup, to: now }, record });
         }
-        self.divisions.phases.push(FlowPhase {
-            start: now,
-            sent_before: self.sent.tally(),
-            received_before: self.received.tally(),
-            payload_before: self.payload_bytes.map(Bytes),
-            ..FlowPhase::default()
-        });
-        if let Some(requests) = &mut self.requests {
-            requests.begin_phase(now);
-        }
-    }
-
-    /// Returns its phases; none if nothing changed in the window.
-    pub fn phases(&self) -> &[FlowPhase] {
-        &self.divisions.phases
+        let mut record = Self::new(self.setup.clone(), now, Detail::All);
+        record.early.sent = self.sent.tally();
+        record.payload_bytes = self.payload_bytes.map(|_| 0);
+        self.divisions.parts.push(FlowPart { during: During { from: now, to: Instant::NEVER }, record });
     }
 
     /// Records that the flow has delivered everything, this long after its start.
@@ -390,53 +391,58 @@ impl FlowRecord {
     #[inline(never)]
     pub(super) fn flush(&mut self) {
         vectorised(Flush(self));
-        for part in self.parts_mut() {
-            part.record.flush();
+        // A phase may be open for long: its sends are counted by their difference, and cost no packet.
+        let sent = self.sent;
+        if let Some(open) = self.parts_mut().find(|part| part.is_open()) {
+            open.record.sent = sent;
         }
     }
 
     /// Counts the buffered packets, at most `COUNT`.
     #[inline(always)]
     fn count_packets<const COUNT: usize>(&mut self) {
-        let count = self.pending.all().len().min(COUNT);
-        if count == 0 {
+        if self.pending.all().is_empty() {
             return;
         }
-        let (mut now, mut owd, mut waited, mut sequence) = ([0; COUNT], [0; COUNT], [0; COUNT], [0; COUNT]);
-        for (index, packet) in self.pending.all().iter().enumerate().take(COUNT) {
-            (now[index], owd[index]) = (packet.now, packet.owd());
-            (waited[index], sequence[index]) = (packet.waited, packet.sequence);
-        }
-        let (now, owd) = (&now[..count], &owd[..count]);
-        let (waited, sequence) = (&waited[..count], &sequence[..count]);
-        let propagation = self.propagation.as_picos();
-        let mut rest = [0; COUNT];
-        let rest = &mut rest[..count];
-        let delays = &mut self.delays;
-        delays.propagation_sum = delays.propagation_sum.wrapping_add(u128::from(propagation) * count as u128);
+        let columns = Columns::<COUNT>::of(self.pending.all().iter());
+        let owd = columns.owd();
         let unseen = &owd[usize::from(self.seen)..];
-        if !self.divisions.phases.is_empty() {
-            count_by_phase(&mut self.divisions.phases, &now[..count], owd, &waited[..count]);
-        }
         let moments = Moments::of(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
+        match &mut self.brief {
+            Some(brief) => see_brief(brief, &mut self.watched, unseen, &latest),
+            None => see(&mut self.interval, &mut self.watched, unseen, &latest),
+        }
+        self.count_columns(&columns, &moments);
+        self.count_in_parts(&columns, &moments);
         self.pending.clear();
         self.seen = 0;
+    }
+
+    /// Adds a batch to the distributions; `moments` are those of its one-way delays.
+    #[inline(always)]
+    fn count_columns<const COUNT: usize>(&mut self, columns: &Columns<COUNT>, moments: &Moments) {
+        let (now, owd) = (columns.now(), columns.owd());
+        let (waited, sequence) = (columns.waited(), columns.sequence());
+        let propagation = self.propagation.as_picos();
+        let mut rest = [0; COUNT];
+        let rest = &mut rest[..columns.count.min(COUNT)];
+        let delays = &mut self.delays;
+        let propagated = u128::from(propagation) * owd.len() as u128;
+        delays.propagation_sum = delays.propagation_sum.wrapping_add(propagated);
         if let Some(brief) = &mut self.brief {
-            brief.record(owd, waited, &moments);
-            see_brief(brief, &mut self.watched, unseen, &latest);
+            brief.record(owd, waited, moments);
             delays.pairs(now, sequence, owd, rest, false);
             return;
         }
         for ((rest, owd), waited) in rest.iter_mut().zip(owd).zip(waited) {
             *rest = owd.saturating_sub(*waited).saturating_sub(propagation);
         }
-        delays.owd.record_batch(owd, &moments);
-        see(&mut self.interval, &mut self.watched, unseen, &latest);
+        delays.owd.record_batch(owd, moments);
         delays.queueing.record_all(waited);
         delays.serialisation.record_all(rest);
         let mut gaps = [0; COUNT];
-        let gaps = &mut gaps[..count];
+        let gaps = &mut gaps[..now.len()];
         let mut before = delays.last.map_or(now[0], |last| last.now);
         for (gap, &now) in gaps.iter_mut().zip(now) {
             *gap = now.saturating_sub(before);
@@ -445,6 +451,17 @@ impl FlowRecord {
         // The very first packet has no gap before it.
         delays.iat.record_all(&gaps[usize::from(delays.last.is_none())..]);
         delays.pairs(now, sequence, owd, rest, true);
+    }
+
+    /// Adds the buffered packets to the parts of the run; `moments` are those of their one-way delays.
+    #[inline]
+    fn count_in_parts<const COUNT: usize>(&mut self, columns: &Columns<COUNT>, moments: &Moments) {
+        let Some(Divisions { parts, .. }) = self.divisions.get_mut() else { return };
+        let packets = self.pending.all();
+        let earliest = packets.iter().map(|packet| packet.sent).min().unwrap_or(u64::MAX);
+        for part in parts.iter_mut().filter(|part| earliest < part.during.to.as_picos()) {
+            part.count(packets, self.propagation, columns, moments);
+        }
     }
 
     /// Adds to `interval` the buffered packets that are not in it yet. The distributions of the whole run
@@ -552,29 +569,28 @@ impl FlowRecord {
     /// Observes a part of the run as well; called before the run.
     pub(super) fn add_part(&mut self, during: During, detail: Detail) {
         self.special_until = self.special_until.max(during.to);
-        self.divisions
-            .parts
-            .push(FlowPart { during, record: Self::new(self.setup.clone(), during.from, detail) });
-        if let Some(requests) = &mut self.requests {
-            requests.add_part(during);
-        }
+        let record = Self::new(self.setup.clone(), during.from, detail);
+        self.divisions.parts.push(FlowPart { during, record });
     }
 
-    /// Counts a packet as received after the end of the part that it was sent in.
-    pub(super) fn on_received_late(&mut self, bytes: Bytes) {
-        count(&mut self.received_outside, bytes);
+    /// Counts a packet that arrives in the window and was sent before.
+    fn count_received_early(&mut self, bytes: Bytes) {
+        self.received.add(bytes);
+        count(&mut self.early.received, bytes);
+    }
+
+    /// Returns its record of a part of the run: of one that the setup names, or of a
+    /// [phase](super::Recording::phases).
+    pub fn part(&self, during: During) -> Option<&Self> {
+        self.divisions.parts.iter().find(|part| part.during == during).map(|part| &part.record)
     }
 
     /// Returns its record of a part of the run; an empty one if the part is not observed.
     pub(super) fn of_part(&self, during: During, detail: Detail) -> Self {
-        let Some(part) = self.divisions.parts.iter().find(|part| part.during == during) else {
+        let Some(record) = self.part(during) else {
             return Self::new(self.setup.clone(), during.from, detail);
         };
-        Self {
-            tcp: self.tcp.as_deref().map(|tcp| Box::new(tcp.of_part(during))),
-            requests: self.requests.as_deref().and_then(|requests| requests.of_part(during)).map(Box::new),
-            ..part.record.clone()
-        }
+        Self { tcp: self.tcp.as_deref().map(|tcp| Box::new(tcp.of_part(during))), ..record.clone() }
     }
 
     /// Returns its packets by their fate.
@@ -655,18 +671,6 @@ fn see_brief(brief: &mut Brief, watched: &mut Option<Box<Coarse>>, owd: &[u64], 
     brief.see(owd.iter().copied().max().unwrap_or(0));
     if let Some(watched) = watched {
         watched.record_batch(owd, moments);
-    }
-}
-
-/// Adds delays to those of the phases in which the packets were sent.
-#[cold]
-#[inline(never)]
-fn count_by_phase(phases: &mut [FlowPhase], now: &[u64], owd: &[u64], waited: &[u64]) {
-    for ((now, owd), waited) in now.iter().zip(owd).zip(waited) {
-        if let Some(phase) = phase_at(phases, Instant::from_picos(now.saturating_sub(*owd))) {
-            phase.owd.record(*owd);
-            phase.queueing.record(*waited);
-        }
     }
 }
 

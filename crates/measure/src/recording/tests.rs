@@ -2,6 +2,7 @@ use lockgate_engine::discipline::DropReason;
 use lockgate_engine::units::Bytes;
 
 use super::*;
+use crate::metric::Subject;
 
 const MS: u64 = 1_000_000_000;
 
@@ -357,4 +358,71 @@ fn equal_samples_of_a_sender_are_stored_once_and_returned_each_time() {
     let mut empty = TcpRecord::new("reno", ms(20));
     empty.repeat(&ends);
     assert_eq!((empty.samples().count(), empty.ends().len()), (0, 0));
+}
+
+/// A phase, which begins when something changes, has the record of a part that was known before the run.
+/// Packets overtake each other, and arrive in later phases than that in which they were sent.
+#[test]
+fn a_phase_has_the_record_of_a_part() {
+    let times = [(100, 300), (300, 600), (600, 1_000)];
+    let during = times.map(|(from, to)| During { from: ms(from), to: ms(to) });
+    let part = |during| Part { during, subjects: vec![Subject::Flow("voice".into())] };
+    let request_kind = Some(RequestKind::Echo);
+    let mut recording = Recording::new(Setup {
+        duration: Duration::from_millis(1_000),
+        warmup: Duration::from_millis(100),
+        flows: vec![FlowSetup { name: "voice".into(), request_kind, ..FlowSetup::default() }],
+        parts: during.map(part).to_vec(),
+        ..Setup::default()
+    });
+    // A packet each 4 ms arrives after 10 to 96 ms; of seven, one is lost then and one stays in the network.
+    let delay = |sequence: u64| 10 + sequence * sequence % 87;
+    let mut events: Vec<(u64, bool, u64)> = (0..250)
+        .flat_map(|sequence| {
+            [(4 * sequence, true), (4 * sequence + delay(sequence), false)]
+                .map(|(at, is_sent)| (at, is_sent, sequence))
+        })
+        .collect();
+    events.sort_unstable();
+    for (at, is_sent, sequence) in events {
+        let (now, sent, bytes) = (ms(at), ms(4 * sequence), Bytes(100 + sequence));
+        for change in [300, 600].map(ms).into_iter().filter(|change| *change <= now) {
+            recording.begin_phase(change);
+        }
+        let flow = recording.flow(FlowId(0));
+        match sequence % 7 {
+            _ if is_sent => {
+                flow.on_sent(now, bytes);
+                flow.on_asked(now);
+            }
+            _ if at >= 1_000 => flow.on_inside(sent, bytes),
+            1 => flow.on_lost(sent, bytes, Loss::Link),
+            2 => flow.on_inside(sent, bytes),
+            _ => {
+                let (waited, propagation) = (Duration::from_millis(2), Duration::from_millis(5));
+                let sequence = sequence as u32;
+                flow.on_received(&Received { now, sent, waited, propagation, bytes, sequence });
+                flow.on_payload(now, Bytes(50));
+                flow.on_answered(sent, now);
+            }
+        }
+    }
+    recording.finish();
+    assert_eq!(
+        recording.phases().iter().map(|phase| phase.from).collect::<Vec<_>>(),
+        [100, 300, 600].map(ms)
+    );
+    let flow = &recording.flows[0];
+    for (phase, part) in recording.phases().iter().zip(during) {
+        let [phase, part] = [*phase, part].map(|during| flow.part(during).expect("observed"));
+        let totals = |record: &FlowRecord| record.totals(Window::AfterWarmup);
+        assert_eq!(totals(phase), totals(part), "{part:?}");
+        assert_ne!(totals(phase).received, phase.received_in_window(), "some arrive late");
+        let bytes = |record: &FlowRecord| (record.received_in_window(), record.payload_in_window());
+        assert_eq!(bytes(phase), bytes(part));
+        assert!(phase.delays().reordered > 0 && phase.delays() == part.delays());
+        assert!(phase.lost_by().eq(part.lost_by()));
+        assert_eq!(phase.requests, part.requests);
+    }
+    assert_ne!(flow.part(during[0]), flow.part(during[1]));
 }

@@ -4,6 +4,7 @@ use lockgate_engine::units::Instant;
 use serde::Serialize;
 
 use super::rounding::short;
+use crate::metric::During;
 use crate::recording::{FlowRecord, PortRecord, Recording};
 use crate::summary::change;
 
@@ -54,9 +55,9 @@ impl Ghost {
     /// Creates the ghost of a run from its recording and that of the same run without the changes that begin
     /// its phase of this index.
     pub fn new(with: &Recording, without: &Recording, phase: usize) -> Self {
-        let from = with.phases().get(phase).copied().unwrap_or(Instant::ZERO);
-        let end = Instant::ZERO + with.duration;
-        let to = with.phases().get(phase + 1).copied().unwrap_or(end);
+        let whole = During { from: Instant::ZERO, to: Instant::NEVER };
+        let During { from, to } = with.phases().get(phase).copied().unwrap_or(whole);
+        let to = to.min(Instant::ZERO + with.duration);
         let changes = with.changes_of(phase).map(|event| change(&event.path, &event.value)).collect();
         let ends = without.flows.iter().map(|flow| flow.series().end.as_slice());
         let ends = ends.max_by_key(|ends| ends.len()).unwrap_or_default();

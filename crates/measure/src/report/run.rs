@@ -8,9 +8,8 @@ use serde::Serialize;
 use super::rounding::{short, shorts};
 use super::{Ghost, Origin, WorstPacket, bands};
 use crate::histogram::Histogram;
-use crate::recording::{
-    Brief, BriefSample, Brisk, EventKind, FlowPhase, FlowRecord, PortRecord, Recording, TcpRecord,
-};
+use crate::metric::During;
+use crate::recording::{Brief, BriefSample, Brisk, EventKind, FlowRecord, PortRecord, Recording, TcpRecord};
 use crate::series::rates;
 use crate::summary::Summary;
 
@@ -245,14 +244,13 @@ impl Run {
         let flows = recording.flows.iter().filter(|flow| summary.flows.contains_key(&flow.setup.name));
         let ports = recording.ports.iter().filter(|port| summary.ports.contains_key(&port.setup.name));
         let kind = |port: &PortRecord| port_data(port, summary);
-        let end = Instant::ZERO + recording.duration;
         Self {
             label: label.into(),
             mode: recording.mode.into(),
             // The page reads each value from its own field, not from `metrics`.
             summary: Summary { metrics: IndexMap::new(), ..summary.clone() },
             interval_s: recording.interval.as_secs_f64(),
-            flows: flows.map(|flow| flow_data(flow, &times, end)).collect(),
+            flows: flows.map(|flow| flow_data(flow, &times, recording)).collect(),
             ports: ports.map(kind).collect(),
             events: recording
                 .events
@@ -305,7 +303,7 @@ fn brief_data(record: &FlowRecord, brief: &Brief, times: &[f64]) -> FlowData {
     }
 }
 
-fn flow_data(record: &FlowRecord, ends: &[f64], end: Instant) -> FlowData {
+fn flow_data(record: &FlowRecord, ends: &[f64], recording: &Recording) -> FlowData {
     if let Some(brief) = record.brief() {
         return brief_data(record, brief, ends);
     }
@@ -337,7 +335,7 @@ fn flow_data(record: &FlowRecord, ends: &[f64], end: Instant) -> FlowData {
             propagation: (received > 0)
                 .then(|| short(delays.propagation_sum as f64 / received as f64 / 1e12)),
         },
-        phases: phase_delays(record.phases(), end),
+        phases: phase_delays(record, recording),
     }
 }
 
@@ -346,19 +344,22 @@ pub(super) fn phase_cdf(delays: &Histogram, phases: usize) -> Cdf {
     cdf_of(delays, (PHASE_POINTS / phases.max(1)).min(CDF_POINTS))
 }
 
-/// Returns the delays of a flow by phase; the last ends with the run, at `end`.
-fn phase_delays(phases: &[FlowPhase], end: Instant) -> Vec<PhaseDelay> {
-    let ends = phases.iter().skip(1).map(|next| next.start).chain([end]);
-    let one = |(phase, end): (&FlowPhase, Instant)| PhaseDelay {
-        from_s: phase.start.as_secs_f64(),
-        to_s: end.as_secs_f64(),
-        packets: phase.owd.count(),
-        owd_cdf: phase_cdf(&phase.owd, phases.len()),
-        owd_box: box_plot(&phase.owd),
-        owd_p99_s: p99(&phase.owd),
-        queueing_s: phase.queueing.mean().map(|mean| short(mean / 1e12)),
+/// Returns the delays of a flow by phase; none of one without phases.
+fn phase_delays(record: &FlowRecord, recording: &Recording) -> Vec<PhaseDelay> {
+    let end = Instant::ZERO + recording.duration;
+    let one = |during: &During| {
+        let delays = record.part(*during)?.delays();
+        Some(PhaseDelay {
+            from_s: during.from.as_secs_f64(),
+            to_s: during.to.min(end).as_secs_f64(),
+            packets: delays.owd.count(),
+            owd_cdf: phase_cdf(&delays.owd, recording.phases().len()),
+            owd_box: box_plot(&delays.owd),
+            owd_p99_s: p99(&delays.owd),
+            queueing_s: delays.queueing.mean().map(|mean| short(mean / 1e12)),
+        })
     };
-    phases.iter().zip(ends).map(one).collect()
+    recording.phases().iter().filter_map(one).collect()
 }
 
 fn tcp_data(record: &TcpRecord) -> TcpSeriesData {

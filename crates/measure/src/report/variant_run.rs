@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::run::{FlowData, FlowSeriesData, QueueSeriesData, Run, box_plot, cdf, density, p99, phase_cdf};
 use crate::histogram::Histogram;
+use crate::metric::During;
 use crate::recording::{FlowRecord, Recording};
 use crate::summary::Summary;
 
@@ -41,12 +42,12 @@ struct AllSeeds {
 }
 
 impl AllSeeds {
-    fn add(&mut self, flow: &FlowRecord) {
+    fn add(&mut self, flow: &FlowRecord, phases: &[During]) {
         self.owd.merge(&flow.delays().owd);
         self.iat.merge(&flow.delays().iat);
-        self.phases.resize_with(self.phases.len().max(flow.phases().len()), Histogram::default);
-        for (all, phase) in self.phases.iter_mut().zip(flow.phases()) {
-            all.merge(&phase.owd);
+        self.phases.resize_with(self.phases.len().max(phases.len()), Histogram::default);
+        for (all, phase) in self.phases.iter_mut().zip(phases.iter().filter_map(|phase| flow.part(*phase))) {
+            all.merge(&phase.delays().owd);
         }
     }
 
@@ -71,7 +72,7 @@ impl VariantRun {
     pub fn add(&mut self, label: &str, recording: &Recording, shown: &Shown, is_first: bool) {
         let wanted = recording.flows.iter().filter(|flow| shown.flows.contains(&flow.setup.name));
         for flow in wanted.filter(|flow| flow.brief().is_none()) {
-            self.flows.entry(flow.setup.name.clone()).or_default().add(flow);
+            self.flows.entry(flow.setup.name.clone()).or_default().add(flow, recording.phases());
         }
         if is_first {
             let summary = crate::summary::summarise(core::slice::from_ref(recording));

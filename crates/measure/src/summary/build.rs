@@ -66,7 +66,7 @@ fn summarise_one(recording: &Recording) -> Summary {
         .map(|(record, shared)| files::file(record, shared))
         .collect();
     let named = |(record, file): (&FlowRecord, &Option<FileSummary>)| {
-        let echo = requests::echo(recording, record);
+        let echo = requests::echo(record, |index| recording.flows.get(index));
         (record.setup.name.clone(), FlowSummary { file: *file, echo, ..flow(record, window) })
     };
     let flows: IndexMap<String, FlowSummary> = recording.flows.iter().zip(&files).map(named).collect();
@@ -124,7 +124,8 @@ fn summarise_part(part: &Part, recording: &Recording) -> Summary {
     summary
 }
 
-fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
+/// Returns the results of a flow in a window of so many seconds, without its file and echo.
+pub(super) fn flow(record: &FlowRecord, window: f64) -> FlowSummary {
     let totals = record.totals(Window::AfterWarmup);
     let (delays, brief) = (record.delays(), record.brief());
     let received = brief.map_or(delays.owd.count(), |brief| brief.owd.count());

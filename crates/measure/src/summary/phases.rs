@@ -2,16 +2,14 @@
 //! change.
 
 use indexmap::IndexMap;
-use lockgate_engine::units::{Duration, Instant};
+use lockgate_engine::units::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::batches::Levels;
-use super::{
-    Distribution, EchoSummary, FlowSummary, PagesSummary, Summary, Values, VoiceSummary, WithoutChange, ratio,
-};
+use super::{FlowSummary, Summary, Values, WithoutChange, build, requests};
 use crate::group::group_of;
-use crate::metric::{Address, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
-use crate::recording::{FlowPhase, FlowRecord, Recording, RequestKind, RequestPhase};
+use crate::metric::{Address, During, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
+use crate::recording::{FlowRecord, Recording};
 
 /// Results of a part of the window, between two changes.
 ///
@@ -113,22 +111,22 @@ pub fn values_by_phase<'p>(recording: &Recording, paths: impl Iterator<Item = &'
 /// were recorded.
 pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
     let end = Instant::ZERO + recording.duration;
-    let starts = recording.phases();
-    let ends = starts.iter().skip(1).copied().chain([end]);
-    let phase = |(number, (&start, end)): (usize, (&Instant, Instant))| {
-        let flows = recording.flows.iter().filter_map(|record| {
-            let phase = record.phases().get(number)?;
-            let next = record.phases().get(number + 1);
-            Some((record.setup.name.clone(), flow(record, number, phase, next, end.since(start))))
-        });
-        let levels = recording.flows.iter().filter(|record| !record.phases().is_empty());
+    let phase = |(number, during): (usize, &During)| {
+        let to = during.to.min(end);
+        let in_full = || recording.flows.iter().filter(|record| record.brief().is_none());
+        let of_phase = |record: &FlowRecord| {
+            let record = record.part(*during)?;
+            let echo = requests::echo(record, |index| recording.flows.get(index)?.part(*during));
+            // Senders are sampled at intervals, and not at changes.
+            let all = build::flow(record, to.since(during.from).as_secs_f64());
+            Some((record.setup.name.clone(), FlowSummary { echo, tcp: None, ..all }))
+        };
+        let levels = |record: &FlowRecord| (record.setup.name.clone(), Levels::of(record, during.from, to));
         let mut summary = PhaseSummary {
-            levels: levels
-                .map(|record| (record.setup.name.clone(), Levels::of(record, start, end)))
-                .collect(),
-            from_s: start.as_secs_f64(),
-            to_s: end.as_secs_f64(),
-            flows: flows.collect(),
+            levels: in_full().map(levels).collect(),
+            from_s: during.from.as_secs_f64(),
+            to_s: to.as_secs_f64(),
+            flows: in_full().filter_map(of_phase).collect(),
             ..PhaseSummary::default()
         };
         for event in recording.changes_of(number) {
@@ -138,62 +136,7 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
         }
         summary
     };
-    starts.iter().zip(ends).enumerate().map(phase).collect()
-}
-
-/// Returns the results of a flow in one phase, as far as they are recorded by phase.
-fn flow(
-    record: &FlowRecord,
-    number: usize,
-    phase: &FlowPhase,
-    next: Option<&FlowPhase>,
-    length: Duration,
-) -> FlowSummary {
-    let seconds = length.as_secs_f64();
-    let whole = record.totals(crate::recording::Window::WholeRun);
-    let sent_until = next.map_or(whole.sent, |next| next.sent_before);
-    let received_until = next.map_or(whole.received, |next| next.received_before);
-    let sent = sent_until.packets.saturating_sub(phase.sent_before.packets);
-    let received = received_until.packets.saturating_sub(phase.received_before.packets);
-    let received_bytes = received_until.bytes.saturating_sub(phase.received_before.bytes);
-    let payload = match (phase.payload_before, next) {
-        (Some(before), Some(next)) => next.payload_before.map(|after| after.saturating_sub(before)),
-        (Some(before), None) => Some(record.payload_in_window().saturating_sub(before)),
-        (None, _) => None,
-    };
-    let headers = received.saturating_mul(u64::from(record.setup.header_bytes));
-    let payload = payload.map_or(received_bytes.0.saturating_sub(headers), |payload| payload.0);
-    let requests =
-        record.requests.as_deref().and_then(|requests| Some((requests.kind, requests.phases().get(number)?)));
-    let [pages, echo] = [true, false].map(|is_pages| {
-        requests.filter(|(kind, _)| (*kind == RequestKind::Pages) == is_pages).map(|(_, phase)| phase)
-    });
-    FlowSummary {
-        sent_packets: sent,
-        sent_bytes: sent_until.bytes.saturating_sub(phase.sent_before.bytes).0,
-        received_packets: phase.owd.count(),
-        lost_packets: phase.lost_packets,
-        throughput_bps: ratio(received_bytes.0 as f64 * 8.0, seconds),
-        goodput_bps: ratio(payload as f64 * 8.0, seconds),
-        loss_ratio: ratio(phase.lost_packets as f64, sent as f64),
-        owd_s: Distribution::of_picos(&phase.owd),
-        queueing_s: Distribution::of_picos(&phase.queueing),
-        pdv_s: Distribution::above_min(&phase.owd),
-        pages: pages.map(|phase: &RequestPhase| PagesSummary {
-            requests: phase.asked,
-            loaded: phase.answered,
-            load_s: Distribution::of_picos(&phase.times),
-        }),
-        echo: echo.map(|phase| EchoSummary {
-            requests: phase.asked,
-            answers: phase.answered,
-            rtt_s: Distribution::of_picos(&phase.times),
-            rtt_loss_ratio: None,
-            answer_gap_s: Distribution::default(),
-        }),
-        voice: record.setup.codec.map(|codec| VoiceSummary::of(codec, &phase.owd, phase.lost_packets)),
-        ..FlowSummary::default()
-    }
+    recording.phases().iter().enumerate().map(phase).collect()
 }
 
 /// Returns the name of a change as a reader would say it: the path without the words that every path has.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, ratio};
-use crate::recording::{FlowRecord, Recording, RequestKind, Requests, Totals, Window};
+use crate::recording::{FlowRecord, RequestKind, Requests, Totals, Window};
 
 /// Results of a flow's echo requests. Those sent during the warm-up are excluded.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,15 +36,19 @@ pub struct PagesSummary {
     pub load_s: Distribution,
 }
 
-/// Returns the results of a flow's echo requests, if it makes any.
-pub(super) fn echo(recording: &Recording, record: &FlowRecord) -> Option<EchoSummary> {
+/// Returns the results of a flow's echo requests, if it makes any. `flow` returns the record of the flow with
+/// an index, of the same time.
+pub(super) fn echo<'r>(
+    record: &FlowRecord,
+    flow: impl Fn(usize) -> Option<&'r FlowRecord>,
+) -> Option<EchoSummary> {
     let requests = record.requests.as_deref()?;
     let (asked, lost) = match requests.kind {
         RequestKind::Pages => return None,
         RequestKind::Echo => (requests.asked, 0),
         RequestKind::DatagramEcho { answers } => {
             let there = record.totals(Window::AfterWarmup);
-            let back = recording.flows.get(answers).map(|back| back.totals(Window::AfterWarmup));
+            let back = flow(answers).map(|back| back.totals(Window::AfterWarmup));
             let both = |of: fn(&Totals) -> u64| of(&there) + back.as_ref().map_or(0, of);
             // An answer that was lost in the window may be to a request before it.
             let known = requests.answered + both(|totals| totals.inside.packets);

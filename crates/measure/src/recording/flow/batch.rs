@@ -1,5 +1,7 @@
 //! Buffer of received packets whose delays are not in the histograms yet.
 
+use lockgate_engine::units::Bytes;
+
 use crate::histogram::BATCH;
 
 /// Packets that a member of a group buffers.
@@ -12,12 +14,65 @@ pub(super) struct Pending {
     pub(super) sent: u64,
     pub(super) waited: u64,
     pub(super) sequence: u32,
+    pub(super) bytes: u32,
 }
 
 impl Pending {
     #[inline]
     pub(super) fn owd(&self) -> u64 {
         self.now.saturating_sub(self.sent)
+    }
+
+    pub(super) fn bytes(&self) -> Bytes {
+        Bytes(u64::from(self.bytes))
+    }
+}
+
+/// Packets of a batch in order of arrival, a column for each value, for loops over one of them.
+pub(super) struct Columns<const COUNT: usize> {
+    pub(super) count: usize,
+    now: [u64; COUNT],
+    owd: [u64; COUNT],
+    waited: [u64; COUNT],
+    sequence: [u32; COUNT],
+}
+
+impl<const COUNT: usize> Columns<COUNT> {
+    /// Copies the values of at most `COUNT` packets.
+    #[inline(always)]
+    pub(super) fn of<'p>(packets: impl Iterator<Item = &'p Pending>) -> Self {
+        let zeros = [0; COUNT];
+        let mut all = Self { count: 0, now: zeros, owd: zeros, waited: zeros, sequence: [0; COUNT] };
+        for (index, packet) in packets.enumerate().take(COUNT) {
+            (all.now[index], all.owd[index]) = (packet.now, packet.owd());
+            (all.waited[index], all.sequence[index]) = (packet.waited, packet.sequence);
+            all.count = index + 1;
+        }
+        all
+    }
+
+    /// Arrivals in ps.
+    #[inline(always)]
+    pub(super) fn now(&self) -> &[u64] {
+        &self.now[..self.count.min(COUNT)]
+    }
+
+    /// One-way delays in ps.
+    #[inline(always)]
+    pub(super) fn owd(&self) -> &[u64] {
+        &self.owd[..self.count.min(COUNT)]
+    }
+
+    /// Waiting times in ps.
+    #[inline(always)]
+    pub(super) fn waited(&self) -> &[u64] {
+        &self.waited[..self.count.min(COUNT)]
+    }
+
+    /// Sequence numbers.
+    #[inline(always)]
+    pub(super) fn sequence(&self) -> &[u32] {
+        &self.sequence[..self.count.min(COUNT)]
     }
 }
 
