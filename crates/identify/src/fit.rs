@@ -46,8 +46,8 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Creates a fit that is not weighed yet: `others` in bit/s, their frames of `length` bytes, and the number
-    /// of features.
+    /// Creates a fit that is not weighed yet: `others` in bit/s, their frames of `length` bytes, and the
+    /// number of features.
     pub fn new(
         candidate: &'static Candidate,
         setting: Setting,

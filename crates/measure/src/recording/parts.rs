@@ -47,8 +47,8 @@ impl Recording {
             .map(|part| (part, self.of_part(part.during)))
     }
 
-    /// Begins a new phase at `now`, because something changes: flows are also recorded by phase. Nothing begins
-    /// during the warm-up, twice at one instant, and beyond [`MOST_PHASES`].
+    /// Begins a new phase at `now`, because something changes: flows are also recorded by phase. Nothing
+    /// begins during the warm-up, twice at one instant, and beyond [`MOST_PHASES`].
     pub fn begin_phase(&mut self, now: Instant) {
         let open = self.phases.last().copied();
         let is_new = open.is_none_or(|open| open.from < now);
@@ -63,8 +63,8 @@ impl Recording {
         }
     }
 
-    /// Returns its phases in order: the first begins with the end of the warm-up, the last never ends. None if
-    /// nothing changed in the window.
+    /// Returns its phases in order: the first begins with the end of the warm-up, the last never ends. None
+    /// if nothing changed in the window.
     pub fn phases(&self) -> &[During] {
         &self.phases
     }
