@@ -8,6 +8,7 @@ mod batches;
 mod build;
 mod expectation;
 mod files;
+mod flow;
 mod fold;
 mod judged;
 mod phases;

@@ -6,7 +6,8 @@ use lockgate_engine::units::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::batches::Levels;
-use super::{FlowSummary, Summary, Values, WithoutChange, build, requests};
+use super::flow::flow;
+use super::{FlowSummary, Summary, Values, WithoutChange, requests};
 use crate::group::group_of;
 use crate::metric::{Address, During, MemberStatistic, Metric, Statistic, Subject, SubjectKind};
 use crate::recording::{FlowRecord, Recording};
@@ -118,7 +119,7 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
             let record = record.part(*during)?;
             let echo = requests::echo(record, |index| recording.flows.get(index)?.part(*during));
             // Senders are sampled at intervals, and not at changes.
-            let all = build::flow(record, to.since(during.from).as_secs_f64());
+            let all = flow(record, to.since(during.from).as_secs_f64());
             Some((record.setup.name.clone(), FlowSummary { echo, tcp: None, ..all }))
         };
         let levels = |record: &FlowRecord| (record.setup.name.clone(), Levels::of(record, during.from, to));
