@@ -259,7 +259,7 @@ function checkExpectations(table: Shown, expected: readonly Expectation[]): void
     expect(cell(row, "Expectation")).toBe([one.name, one.that].filter(Boolean).join(" "));
     // Words of the verdict have a plain space between a number and its unit.
     const [bounds, share] = cell(row, "Wanted")
-      .replace(/(\d) (?=\D)/g, `$1${THIN}`)
+      .replace(/(\d)[ \u00a0](?=\D)/g, `$1${THIN}`)
       .split(", for ");
     const keys = { above: one.above, "at least": one.at_least, below: one.below, "at most": one.at_most };
     const wanted = Object.entries({ ...keys, between: one.between }).filter(
