@@ -74,7 +74,7 @@ test: forget-skips web tools
 
 # Tests of this list wait more than they compute, so more of them run at a time. The only ones that make interfaces or
 # namespaces.
-WAITING = apply bad_hosts control control_channel frames identify_line kernel line_probe live monitor output promises reproduce_live route timestamp top
+WAITING = apply bad_hosts control control_channel frames identify_line kernel kernel_twin line_probe live monitor output packets promises reproduce_live route super_frames timestamp top
 TESTS = $(sort $(basename $(notdir $(wildcard crates/*/tests/*.rs))) \
     $(notdir $(patsubst %/main.rs,%,$(wildcard crates/*/tests/*/main.rs))))
 

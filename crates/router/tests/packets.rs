@@ -129,14 +129,15 @@ fn packets_of_a_tunnel_are_queued_by_their_own_headers() {
             _ => &[0, 1],
         };
         for from in directions {
+            let begin = Instant::now();
             let arrived = send(network, *from, 1_000, 5_001);
             let numbers: Vec<u32> = arrived.iter().map(|it| it.0).collect();
             assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{what}, from {from}");
-            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms; a busy machine is late at the first or the
-            // last.
-            let took = (arrived[999].1 - arrived[0].1).as_secs_f64() * 1e3;
+            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms. From before the first was sent, so that a
+            // busy machine only lengthens it.
+            let took = (arrived[999].1 - begin).as_secs_f64() * 1e3;
             println!("{what}, from {from}: {took:.1} ms");
-            assert!((300.0..5_000.0).contains(&took), "{what}, from {from}: {took} ms");
+            assert!((399.0..5_000.0).contains(&took), "{what}, from {from}: {took} ms");
         }
         thread::sleep(Duration::from_millis(1_100));
         let sample = router.sample().expect("a sample each second");
