@@ -323,9 +323,11 @@ impl Scene {
             assert!(begun.elapsed() < fault.limit(), "{what}: `{said}` is not in\n{}", self.log());
             std::thread::sleep(Duration::from_millis(10));
         };
-        if fault.fate == Fate::Open {
-            let why = self.router().status()["bypass"].to_string();
-            assert!(why.contains(said), "{what}: status says {why}");
+        // The fault is said, and then the kernel is given the line.
+        let why = || self.router().status()["bypass"].to_string();
+        while fault.fate == Fate::Open && !why().contains(said) {
+            assert!(begun.elapsed() < fault.limit(), "{what}: status says {}", why());
+            std::thread::sleep(Duration::from_millis(10));
         }
         told
     }
