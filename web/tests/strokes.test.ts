@@ -143,7 +143,7 @@ describe("without colour", () => {
       { name: "most", of: { is_of_x: false, is_lower: false, value: 0.05 }, x: [1e6, 9e6], y: [0.05, 0.05] },
       { name: "least", of: { is_of_x: true, is_lower: true, value: 8e6 }, x: [8e6, 8e6], y: [0.01, 0.02] },
     ].map(({ of, ...series }) => ({ ...series, mode: "theory" as const, bound: of }));
-    // Whatever it is called, a line of theory without the field is none.
+    // Lines of theory without the field are no bounds, whatever their name.
     const curve = { name: "at most", mode: "theory" as const, x: [1e6, 9e6], y: [0.03, 0.03] };
     const of = (series: FigureSeries[]): Figure =>
       extraFigure(
