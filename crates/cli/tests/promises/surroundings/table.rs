@@ -22,6 +22,9 @@ pub(super) const MAKE_BRIDGE: [&str; 8] = [
     "ip route add 10.4.0.1 via 10.3.0.2",
 ];
 
+/// Has a host ask anew for the addresses of others.
+const FORGET: &str = "a: ip neighbour flush all";
+
 /// Port of the stations' answers, as `udp` rules name it.
 macro_rules! chain {
     ($table:literal, $hook:literal) => {
@@ -51,10 +54,11 @@ pub(super) fn acts() -> Vec<Act> {
         act("the router's own interface down", &["ip link set OWN down"], &["ip link set OWN up"], "is down: bring it up"),
         act("the router's own interface shorter", &["ip link set OWN mtu 600"], &["ip link set OWN mtu 1564"], "has an MTU of 600"),
         act("filters at the router's own interface", &["tc qdisc add dev OWN clsact"], &["tc qdisc delete dev OWN clsact"], "at the router's own interface"),
-        // Addresses and routes of the box.
-        act("second address of the box", &["ip address add 10.3.0.10/24 dev br0"], &["ip address delete 10.3.0.10/24 dev br0"], ""),
-        act("address of the box by macvlan", &["ip link add mv0 link br0 type macvlan mode bridge", "ip address add 10.3.0.10/24 dev mv0", "ip link set mv0 up"], &["ip link delete mv0"], ""),
-        act("address of the box at a port", &["ip address add 10.3.0.10/32 dev eth1"], &["ip address delete 10.3.0.10/32 dev eth1"], ""),
+        // Addresses and routes of the box. A host asks anew for the second one: it may know that of the act
+        // before, or wait for an answer to its last question.
+        act("second address of the box", &["ip address add 10.3.0.10/24 dev br0", FORGET], &["ip address delete 10.3.0.10/24 dev br0"], ""),
+        act("address of the box by macvlan", &["ip link add mv0 link br0 type macvlan mode bridge", "ip address add 10.3.0.10/24 dev mv0", "ip link set mv0 up", FORGET], &["ip link delete mv0"], ""),
+        act("address of the box at a port", &["ip address add 10.3.0.10/32 dev eth1", FORGET], &["ip address delete 10.3.0.10/32 dev eth1"], ""),
         act("the box loses its address", &["ip address delete 10.3.0.9/24 dev br0"], &["ip address add 10.3.0.9/24 dev br0", "ip route replace 10.4.0.1 via 10.3.0.2"], ""),
         act("IPv6 address of the box", &["ip address add fd00::9/64 dev br0 nodad"], &["ip address delete fd00::9/64 dev br0"], ""),
         act("route of the box to a host withdrawn", &["ip route add unreachable 10.3.0.1"], &["ip route delete unreachable 10.3.0.1"], ""),
@@ -84,7 +88,7 @@ fn links() -> Vec<Act> {
         act("MTU of a port raised", &["ip link set eth2 mtu 2000"], &["ip link set eth2 mtu 1500"], "start the router again to carry longer frames"),
         act("MTU of the bridge lowered", &["ip link set br0 mtu 1100"], &["ip link set br0 mtu 1500"], ""),
         act("address of a port changed", &["ip link set eth1 address 02:4c:00:00:00:77"], &["ip link set eth1 address 02:4c:00:00:00:01"], ""),
-        act("address of the bridge changed", &["ip link set br0 address 02:4c:00:00:09:10", "a: ip neighbour flush all", "b: ip neighbour flush all"], &["ip link set br0 address 02:4c:00:00:09:09", "a: ip neighbour flush all", "b: ip neighbour flush all"], ""),
+        act("address of the bridge changed", &["ip link set br0 address 02:4c:00:00:09:10", FORGET, "b: ip neighbour flush all"], &["ip link set br0 address 02:4c:00:00:09:09", FORGET, "b: ip neighbour flush all"], ""),
         act("address of a host changed", &["a: ip link set a0 address 02:4c:00:00:00:88", "b: ip neighbour flush all", "ip neighbour flush all"], &["a: ip link set a0 address 02:4c:00:00:00:02", "b: ip neighbour flush all", "ip neighbour flush all"], ""),
         act("other name of a port", &["ip link property add dev eth2 altname uplink"], &["ip link property del dev eth2 altname uplink"], ""),
         act("port promiscuous", &["ip link set eth1 promisc on"], &["ip link set eth1 promisc off"], ""),
@@ -101,7 +105,7 @@ fn links() -> Vec<Act> {
         act("both ports isolated", &["bridge link set dev eth1 isolated on", "bridge link set dev eth2 isolated on"], &["bridge link set dev eth1 isolated off", "bridge link set dev eth2 isolated off"], "both ports are isolated from each other"),
         act("port without learning", &["bridge link set dev eth1 learning off"], &["bridge link set dev eth1 learning on"], ""),
         act("port without flooding", &["bridge link set dev eth2 flood off"], &["bridge link set dev eth2 flood on"], "bypass `flood off` of the port `eth2`"),
-        act("port without broadcasts", &["bridge link set dev eth2 bcast_flood off", "a: ip neighbour flush all"], &["bridge link set dev eth2 bcast_flood on"], "bypass `bcast_flood off` of the port `eth2`"),
+        act("port without broadcasts", &["bridge link set dev eth2 bcast_flood off", FORGET], &["bridge link set dev eth2 bcast_flood on"], "bypass `bcast_flood off` of the port `eth2`"),
         act("port without multicast", &["bridge link set dev eth2 mcast_flood off"], &["bridge link set dev eth2 mcast_flood on"], "bypass `mcast_flood off` of the port `eth2`"),
         act("port locked", &["bridge link set dev eth1 locked on"], &["bridge link set dev eth1 locked off"], "bypass `locked on` of the port `eth1`"),
         act("port sends back", &["bridge link set dev eth1 hairpin on"], &["bridge link set dev eth1 hairpin off"], ""),
@@ -134,7 +138,7 @@ fn filters() -> Vec<Act> {
         act("filter: inet, forward, bridge-nf-call 1", &[chain!("inet", "forward")], &["nft delete table inet fw"], "`f` of the table `inet fw` (bridge-nf-call-iptables = 1)"),
         act("filter: ip, forward, bridge-nf-call 0", &["sysctl net.bridge.bridge-nf-call-iptables=0", chain!("ip", "forward")], &["nft delete table ip fw", "sysctl net.bridge.bridge-nf-call-iptables=1"], ""),
         act("filter: ip, forward, call of one bridge", &["sysctl net.bridge.bridge-nf-call-iptables=0", "ip link set br0 type bridge nf_call_iptables 1", chain!("ip", "forward")], &["nft delete table ip fw", "ip link set br0 type bridge nf_call_iptables 0", "sysctl net.bridge.bridge-nf-call-iptables=1"], "`f` of the table `ip fw` (bridge-nf-call-iptables = 1)"),
-        act("filter: arp, forward", &["nft table arp fw { chain f { type filter hook forward priority 0; drop; }; }", "a: ip neighbour flush all"], &["nft delete table arp fw"], "`f` of the table `arp fw` (bridge-nf-call-arptables = 1)"),
+        act("filter: arp, forward", &["nft table arp fw { chain f { type filter hook forward priority 0; drop; }; }", FORGET], &["nft delete table arp fw"], "`f` of the table `arp fw` (bridge-nf-call-arptables = 1)"),
         act("filter: ip, input of the box", &[chain!("ip", "input")], DELETE_IP, ""),
     ]
 }
