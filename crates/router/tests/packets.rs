@@ -29,6 +29,9 @@ const FAR: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 fn network() -> Option<(Network, Tunnel)> {
     let network = Network::make(1_500)?;
     let tunnel = Tunnel::start([(&network.router, "tun0"), (&network.hosts[1], "tun1")], Duration::ZERO)?;
+    // The threads that carry packets may be late by all of them.
+    ip(&network.router, "link set tun0 txqueuelen 5000");
+    ip(&network.hosts[1], "link set tun1 txqueuelen 5000");
     set_up(&network.router, "tun0", NEAR);
     set_up(&network.hosts[1], "tun1", FAR);
     set_up(&network.router, "eth1", GATEWAY);
@@ -132,12 +135,13 @@ fn packets_of_a_tunnel_are_queued_by_their_own_headers() {
             let begin = Instant::now();
             let arrived = send(network, *from, 1_000, 5_001);
             let numbers: Vec<u32> = arrived.iter().map(|it| it.0).collect();
-            assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{what}, from {from}");
-            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms. From before the first was sent, so that a
-            // busy machine only lengthens it.
+            let losses = router.losses();
+            assert_eq!(numbers, (0..1_000).collect::<Vec<_>>(), "{what}, from {from}: {losses:?}");
+            // 999 packets of 1000 bytes at 20 Mbit/s: 399.6 ms, less the one that pacing makes up for after a
+            // pause. From before the first was sent, so that a busy machine only lengthens it.
             let took = (arrived[999].1 - begin).as_secs_f64() * 1e3;
             println!("{what}, from {from}: {took:.1} ms");
-            assert!((399.0..5_000.0).contains(&took), "{what}, from {from}: {took} ms");
+            assert!((398.6..5_000.0).contains(&took), "{what}, from {from}: {took} ms");
         }
         thread::sleep(Duration::from_millis(1_100));
         let sample = router.sample().expect("a sample each second");
