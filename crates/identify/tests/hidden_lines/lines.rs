@@ -95,6 +95,17 @@ fn bucketed(family: &str, rate: f64, bytes: u64, draw: &mut Draw) -> (String, f6
     (text, bucket)
 }
 
+fn red(bits: u64, bytes: u64, draw: &mut Draw) -> String {
+    let max = bytes.max(12_000);
+    let min = (max as f64 * draw.between(0.25, 0.45)) as u64;
+    let percent = draw.log(2.0, 15.0);
+    format!(
+        "queue.q = {{ kind = \"red\", min = \"{min}B\", max = \"{max}B\", limit = \"{}B\", avpkt = \"1000B\", \
+         probability = \"{percent:.3}%\", bandwidth = \"{bits}bit\" }}\n",
+        max * 4
+    )
+}
+
 fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
     let bits = rate as u64;
     let least = (12.0 * 1442.0 * 8.0 / rate).max(0.015);
@@ -119,16 +130,7 @@ fn queue(family: &str, rate: f64, draw: &mut Draw) -> Queue {
             bucket = depth;
             text
         }
-        "red" => {
-            let max = bytes.max(12_000);
-            let min = (max as f64 * draw.between(0.25, 0.45)) as u64;
-            let percent = draw.log(2.0, 15.0);
-            format!(
-                "queue.q = {{ kind = \"red\", min = \"{min}B\", max = \"{max}B\", limit = \"{}B\", avpkt = \"1000B\", \
-                 probability = \"{percent:.3}%\", bandwidth = \"{bits}bit\" }}\n",
-                max * 4
-            )
-        }
+        "red" => red(bits, bytes, draw),
         "codel" | "fq_codel" => {
             format!("queue.q = {{ kind = \"{family}\", {own}, target = \"{}us\" }}\n", (target * 1e3) as u64)
         }
