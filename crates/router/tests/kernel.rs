@@ -227,6 +227,10 @@ fn routers_on_different_interfaces_run_side_by_side() {
     assert_eq!(other.stop().expect("drained").total(), 0);
 }
 
+/// Ratio of what two hosts have of a fair share. A sender that stalls for a quarter of a second empties the
+/// queue of the host with one flow first, by some 20 of its 250 datagrams; by flows the ratio is 8.
+const FAIR: std::ops::Range<f64> = 0.8..1.25;
+
 /// Sends datagrams from two addresses of host 0, one of them twice as often and by eight ports, until 600
 /// have arrived. Returns how many of each arrived after the first 100.
 fn shares(network: &Network) -> [u32; 2] {
@@ -317,7 +321,7 @@ fn hosts_share_an_upload_before_masquerading() {
     assert_eq!((sent, dropped), (queue.total.sent_packets, queue.total.dropped_packets));
     assert!(queue.tins[1].sent_packets > 100 && queue.tins[1].sojourn_sum_s > 0.0, "{:?}", queue.tins);
     let ratio = f64::from(many) / f64::from(one.max(1));
-    assert!((0.9..1.1).contains(&ratio), "eight flows {many}, one flow {one}");
+    assert!(FAIR.contains(&ratio), "eight flows {many}, one flow {one}");
 }
 
 /// Without the right to read the kernel's connections, `nat` says so, and traffic passes as without it.
@@ -402,7 +406,7 @@ fn hosts_share_an_upload_after_masquerading() {
         "eight flows to one: {of_the_first:.2} with `nat`, {without:.2} without, {again:.2} with it again"
     );
     for with in [of_the_first, again] {
-        assert!((0.9..1.1).contains(&with), "{with}");
+        assert!(FAIR.contains(&with), "{with}");
     }
     assert!(without > 4.0, "{without}: the hosts are one without `nat`");
     assert_eq!(*told.lock().expect("no panic"), [""; 0]);
