@@ -70,24 +70,31 @@ export interface Placed {
 const LETTER = 6.4;
 const MORE = 3;
 
+/** Returns a label without the count of settings behind it, and how many settings it stands for. */
+function counted(text: string): [stem: string, settings: number] {
+  const [, stem = text, more = "0"] = /^(.*) \+(\d+)$/.exec(text) ?? [];
+  return [stem, 1 + Number(more)];
+}
+
 /**
  * Places labels beside rules at `xs`, which must not decrease. A label that would cover its neighbour is
  * counted there instead: `root → fair +2`.
  */
 export function placeLabels(texts: readonly string[], xs: readonly number[], width: number): Placed[] {
-  const placed: (Placed & { end: number; more: number })[] = [];
+  const placed: (Placed & { end: number; settings: number })[] = [];
   texts.forEach((text, index) => {
     const x = xs[index] ?? -1;
     if (x < 0 || x > width) return;
     const size = ([...text].length + MORE) * LETTER;
     const ends = x + size > width;
     const last = placed.at(-1);
-    if (last && (ends ? x - size : x) < last.end) last.more += 1;
-    else placed.push({ index, text, ends, end: ends ? x : x + size, more: 0 });
+    const [stem, settings] = counted(text);
+    if (last && (ends ? x - size : x) < last.end) last.settings += settings;
+    else placed.push({ index, text: stem, ends, end: ends ? x : x + size, settings });
   });
-  return placed.map(({ index, text, ends, more }) => ({
+  return placed.map(({ index, text, ends, settings }) => ({
     index,
-    text: more > 0 ? `${text} +${more}` : text,
+    text: settings > 1 ? `${text} +${settings - 1}` : text,
     ends,
   }));
 }

@@ -209,6 +209,12 @@ describe("events at their rules", () => {
     ]);
   });
 
+  it("count the settings of a label with those that it covers", () => {
+    const texts = ["l loss → 0% +1", "q limit → 10p", "l rate → 5mbit +2"];
+    expect(placeLabels(texts, [10, 10, 20], 400).map(({ text }) => text)).toEqual(["l loss → 0% +5"]);
+    expect(placeLabels(texts, [10, 200, 400], 700).map(({ text }) => text)).toEqual(texts);
+  });
+
   it("say in the record over time what changed", () => {
     const option = (
       timeFigure(new Selection(sampleReport()).view(), {}).draw(LIGHT, 1300) as {
