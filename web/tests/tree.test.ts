@@ -1,7 +1,7 @@
 /** The tree of a large network: hops from the core to the members, each with the ports of both directions. */
 import { expect, it } from "vitest";
 import type { Comparison } from "../src/generated/lockgate";
-import { hopsOf, usesOf } from "../src/sections/tree";
+import { blame, hopsOf, usesOf } from "../src/sections/tree";
 
 const bits = (value: number) => ({ value, unit: "bit/s" as const });
 const share = (value: number) => ({ value, unit: "ratio" as const });
@@ -49,6 +49,20 @@ it("goes from the core to the members, with the ports of both directions", () =>
     [0.2, 0.004],
     [0.1, null],
   ]);
+});
+
+it("says all of the drops only of all of them, those of ports beyond the table too", () => {
+  const told = (dropped: number, of: number): string => {
+    const [first, ...rest] = table.rows;
+    const row = (first ?? []).map((cell, at) => (at === 3 ? dropped : at === 4 ? share(dropped / of) : cell));
+    return blame(usesOf({ ...table, rows: [row, ...rest] })).replaceAll("\u202f", " ");
+  };
+  const waits = "; the longest wait is 700 ms (p99) in plan/182.";
+  expect(told(96_704, 96_704)).toBe(`bng:olt is 99 % used: all of the 96 704 drops are there${waits}`);
+  expect(told(96_704, 96_707)).toBe(
+    `bng:olt is 99 % used: over 99.9 % of the 96 707 drops are there${waits}`,
+  );
+  expect(told(96_704, 120_880)).toBe(`bng:olt is 99 % used: 80 % of the 120 880 drops are there${waits}`);
 });
 
 it("ends, whatever the table says", () => {

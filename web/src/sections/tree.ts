@@ -24,6 +24,8 @@ interface Use {
   rate: number;
   used: number | null;
   dropped: number;
+  /** Share of all drops of the network: the table leaves out ports beyond its limit. */
+  share: number;
   wait: number | null;
   queue: string;
 }
@@ -62,6 +64,7 @@ export function usesOf({ columns, rows }: Comparison): Use[] {
         rate: number(row[at("rate")]) ?? 0,
         used: number(row[at("used")]),
         dropped: number(row[at("dropped")]) ?? 0,
+        share: number(row[at("of all drops")]) ?? 0,
         wait: number(row[at("longest wait p99")]),
         queue: String(row[at("in queue")] ?? ""),
       },
@@ -114,17 +117,23 @@ export function hopsOf(uses: readonly Use[]): Hop[] {
   return hops;
 }
 
+/** Returns a share of less than all: it does not read as all of it. */
+function partOf(share: number): string {
+  const text = quantity(share, "ratio");
+  return text === quantity(1, "ratio") ? `over ${quantity(0.999, "ratio")}` : text;
+}
+
 /** Returns the sentence on the port at which most is lost, or else waits longest: the first of the table. */
 export function blame(uses: readonly Use[]): string {
   const [worst] = uses;
   if (!worst) return "";
-  const all = uses.reduce((sum, { dropped }) => sum + dropped, 0);
-  const share = all > 0 ? worst.dropped / all : 0;
+  const { share } = worst;
+  const all = share > 0 ? Math.round(worst.dropped / share) : 0;
   const full = worst.used === null ? "" : ` is ${quantity(worst.used, "ratio")} used`;
   const lost =
     worst.dropped === 0
       ? "nothing is dropped there"
-      : `${share > 0.995 ? "all" : quantity(share, "ratio")} of the ${plural(all, "drop")} ${all === 1 ? "is" : "are"} there`;
+      : `${worst.dropped === all ? "all" : partOf(share)} of the ${plural(all, "drop")} ${all === 1 ? "is" : "are"} there`;
   const waits =
     worst.wait === null ? "" : `; the longest wait is ${quantity(worst.wait, "s")} (p99) in ${worst.queue}`;
   return `${worst.name}${full}: ${lost}${waits}.`;
