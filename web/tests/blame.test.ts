@@ -59,6 +59,9 @@ it("takes the bound of the group, and without one the rule for pain", () => {
     high: 0.03,
   });
   expect(ruleOf(free, { ...table, columns: ["member"] })).toBeNull();
+  // A part of the run has other values than the table.
+  free.summary.expect = [expectation({ that: "flow.video/*.loss @ 1s..2s", at_most: 0.2 })];
+  expect(ruleOf(free, table)).toMatchObject({ high: 0.05, isExpected: false });
 });
 
 it("counts those that miss by plan, the most first, and leaves out who received nothing", () => {
@@ -71,12 +74,18 @@ it("counts those that miss by plan, the most first, and leaves out who received 
   ]);
   const all = { name: "", depth: 0, members: 6, misses: 3, of: [0.02, 0.19] as [number, number] };
   expect(sentence("video", rule, all, plans).replaceAll("\u202f", " ")).toBe(
-    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 3 with a plan of 50 Mbit/s.",
+    "3 of 6 in video miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 3 with a plan of 50 Mbit/s.",
+  );
+  // Nothing is missed that is not expected, and a value beyond a bound does not read as the bound.
+  const unexpected = { ...rule, high: 0.05, isExpected: false };
+  const of = [0.0504, 0.19] as [number, number];
+  expect(sentence("video", unexpected, { ...all, of }, []).replaceAll("\u202f", " ")).toBe(
+    "3 of 6 in video lose more than 5 %: 5.04 % to 19 %.",
   );
   // Of plans that do not differ, the site is named.
   const { parts } = bySite(table, rule, run());
   expect(sentence("video", rule, all, [], parts).replaceAll("\u202f", " ")).toBe(
-    "3 of 6 videos miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 2 below site/AP1.",
+    "3 of 6 in video miss loss ≤ 1 %, with 2 % to 19 %; 2 of them are among the 2 below site/AP1.",
   );
   expect(byPlan({ ...table, rows: table.rows.filter((row) => row[3] === table.rows[0]?.[3]) }, rule)).toEqual(
     [],
