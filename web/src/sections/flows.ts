@@ -178,7 +178,7 @@ function byPart(report: Report): HTMLElement[] {
         { title: "Delay p50", csv: "owd_p50_s", unit: "s", group: "delay" },
         { title: "p95", csv: "owd_p95_s", unit: "s", group: "delay" },
         { title: "p99", csv: "owd_p99_s", unit: "s", group: "delay" },
-        { title: "of it waiting", csv: "queueing_mean_s", unit: "s", hint: "Mean time in queues" },
+        { title: "mean wait", csv: "queueing_mean_s", unit: "s", hint: "Mean time in queues" },
       ],
     }),
   ];
