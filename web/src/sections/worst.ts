@@ -3,6 +3,7 @@
  * by a second run; here only drawn.
  */
 import { breakable, copyText, h, svg } from "../dom";
+import { duringOf } from "../figures/time-bounds";
 import { plural, quantity, significant } from "../format";
 import type { Served, Stay, WorstPacket } from "../generated/lockgate";
 import { COLOURS, DARK } from "../palette";
@@ -20,10 +21,15 @@ type SlotOf = (flow: string) => number;
 /** Returns the address within the page of a flow's worst packet. */
 const anchorOf = (flow: string): string => `worst-${flow.replace(/[^\w-]/g, "-")}`;
 
-/** Returns a link to the worst packet of the flow that an expectation judges; null if it has none. */
+/**
+ * Returns a link to the worst packet of the flow that an expectation judges; null if it has none. That packet is of the
+ * whole run: of an expectation on a part of it only if it was sent in that part.
+ */
 export function worstLink(that: string, packets: readonly WorstPacket[]): HTMLElement | null {
   const judged = /\.(owd|queueing)\b/.test(that) ? packets.find(({ flow }) => isOfFlow(that, flow)) : null;
   if (!judged) return null;
+  const { during } = duringOf(that);
+  if (during && !(during[0] <= judged.sent_s && judged.sent_s < during[1])) return null;
   const title = `Packet of ${judged.flow} with the largest delay: where it waited, and behind what`;
   return h("a", { class: "worst-link", href: `#${anchorOf(judged.flow)}`, title }, "worst packet");
 }
