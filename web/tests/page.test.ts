@@ -29,6 +29,21 @@ async function download(page: Page, button: string): Promise<Download> {
   return begun;
 }
 
+/** Returns a report of a run with six changes: a column for each in the verdict. */
+function changesReport(): Report {
+  const report = singleReport();
+  const [run] = report.runs;
+  if (!run) throw new Error("no run");
+  const parts = [0, 10, 20, 30, 40, 50, 60];
+  const [that, subject, quantity] = ["flow.voice.owd.p50", "voice", "delay median"];
+  const phases = {
+    heads: parts.map((from) => `${from} to ${from + 10} s, router:client = fair`),
+    rows: [{ that, subject, quantity, judged: false, values: parts.map(() => "20.8 ms") }],
+  };
+  run.summary.verdict = { outcome: "none", headline: "Nothing is expected.", findings: [], rows: [], phases };
+  return report;
+}
+
 describe("the built file", () => {
   it("carries the marker once, nothing from outside, and stays small", () => {
     expect(template.split('<script type="application/json" id="lockgate-data">{}</script>')).toHaveLength(2);
@@ -654,6 +669,7 @@ describe.skipIf(executable === undefined)("the page", () => {
     ["single", singleReport],
     ["compare", compareReport],
     ["edge", edgeReport],
+    ["changes", changesReport],
   ])("fits a phone and paper: %s", async (name, report) => {
     const { page, complaints } = await open(`phone-${name}`, fill(template, report()), 390);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);

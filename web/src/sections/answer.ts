@@ -129,7 +129,7 @@ function phaseTable({ phases }: RunVerdict): HTMLElement | null {
   if (!phases) return null;
   return h(
     "table",
-    { class: "phases", "aria-label": "Before and after each change" },
+    { class: "phases", tabindex: 0, "aria-label": "Before and after each change" },
     h("thead", {}, h("tr", {}, h("th"), ...phases.heads.map((head) => h("th", { scope: "col" }, head)))),
     h(
       "tbody",
