@@ -50,6 +50,22 @@ fn every_discipline_has_an_example_that_check_accepts() {
     }
 }
 
+/// The tables of a reproduction have claims that do not hold first: the one before may be any other.
+#[test]
+fn a_claim_of_a_paper_reads_without_the_claim_before_it() {
+    let mut read = 0;
+    for paper in fs::read_dir(repository().join("papers")).expect("papers") {
+        let path = paper.expect("a paper").path().join("claims.toml");
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        for claim in text.lines().filter_map(|line| line.strip_prefix("text = \"")) {
+            let first = claim.split(' ').next().unwrap_or_default();
+            assert!(!["And", "It", "So", "They"].contains(&first), "{}: {claim}", path.display());
+            read += 1;
+        }
+    }
+    assert!(read > 150, "{read} claims");
+}
+
 #[test]
 fn every_application_that_is_shown_is_accepted() {
     let directory = tempfile::tempdir().expect("a directory");
