@@ -79,6 +79,22 @@ fn what_holds_is_said_with_the_tightest_bound_and_where_packets_wait() {
 }
 
 #[test]
+fn a_wait_of_few_packets_is_a_wait_and_drops_without_a_wait_are_said() {
+    let mut summary = home();
+    summary.ports.clear();
+    summary.ports.insert("a:b".into(), port(&[("fifo", queue("fifo", 0.0, 1000, 0))]));
+    let told = |summary: &Summary| summary.verdict().findings.pop().unwrap_or_default();
+    assert_eq!(told(&summary), "No packet waited in a queue.");
+    summary.ports["a:b"].queues["fifo"].sojourn_s.max = Some(434e-6);
+    assert_eq!(told(&summary), "Longest wait: 434 us (largest) in the fifo at a:b, nothing dropped there.");
+    // A policer drops itself, and has a queue below it.
+    let meter = queue("policer", 0.0, 5000, 2700);
+    let below = QueueSummary { parent: Some("meter".into()), ..queue("fifo", 0.0, 2310, 10) };
+    summary.ports["a:b"] = port(&[("meter", meter), ("rest", below)]);
+    assert_eq!(told(&summary), "No packet waited in a queue; meter (policer) at a:b dropped 2690 (53.8 %).");
+}
+
+#[test]
 fn of_a_full_port_with_many_queues_what_it_dropped_and_who_pays_is_said() {
     let mut summary = crate::summarise(&[crate::example::run(1, 950)]);
     let silent = summary.flows["voice"].clone();
@@ -429,6 +445,17 @@ mod of_changes {
         );
         let same = changed(values(0.94, 2e6), values(0.93, 2e6)).verdict().findings.remove(0);
         assert_eq!(same, "At 30 s, router:client = fair: nothing differs by a tenth before and after.");
+    }
+
+    #[test]
+    fn a_queue_that_came_back_was_not_replaced_for_good() {
+        let mut summary = changed(values(0.94, 2e6), values(0.93, 2e6));
+        let bloated = QueueSummary { moved_out_packets: 5, ..queue("fifo", 0.9, 1000, 0) };
+        summary.ports.insert("router:client".into(), port(&[("bloated", bloated)]));
+        let told = |summary: &Summary| longest_wait(summary).contains(" until it was replaced");
+        assert!(told(&summary));
+        summary.phases[1].changes.push("router:client = bloated".to_owned());
+        assert!(!told(&summary));
     }
 
     #[test]

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::words;
 use crate::figures;
 use crate::monitor::{self, Condition};
-use crate::summary::{QueueSummary, Summary};
+use crate::summary::{Distribution, QueueSummary, Summary};
 
-/// A queue with none below it, and its port.
+/// A queue, and its port.
 pub(super) struct Leaf<'a> {
     pub(super) port: &'a str,
     name: &'a str,
@@ -20,15 +20,11 @@ impl Leaf<'_> {
     fn words(&self) -> String {
         words::queue(self.port, self.name, &self.queue.kind)
     }
+}
 
-    fn statistic(&self) -> &'static str {
-        if self.queue.sojourn_s.p99.is_some() { "p99" } else { "largest" }
-    }
-
-    fn drop_share(&self) -> String {
-        let all = self.queue.handled_packets().max(1);
-        figures::ratio(Some(self.queue.dropped_packets as f64 / all as f64))
-    }
+/// Formats a share of the packets that a queue handled.
+fn drop_share(queue: &QueueSummary, dropped: u64) -> String {
+    figures::ratio(Some(dropped as f64 / queue.handled_packets().max(1) as f64))
 }
 
 /// Returns the queues with none below them: a packet that waits in a queue also waits in those above it.
@@ -55,7 +51,7 @@ pub struct Wait {
     pub queue: String,
     /// Discipline of the queue.
     pub kind: String,
-    /// Statistic of the wait: `p99`, or `largest` of a queue that has no percentiles.
+    /// Statistic of the wait: `p99`, or `largest` if no queue has a p99 above 0.
     pub statistic: &'static str,
     /// Time in the queue, in seconds.
     pub wait_s: f64,
@@ -65,9 +61,9 @@ impl Wait {
     /// Returns the queue in which packets of a run waited longest; `None` if none waited.
     pub fn longest(summary: &Summary) -> Option<Self> {
         let leaves = leaves(summary);
-        let (wait_s, leaf) = longest(&leaves)?;
+        let (wait_s, statistic, leaf) = longest(&leaves)?;
         let (port, queue) = (leaf.port.to_owned(), leaf.name.to_owned());
-        Some(Self { port, queue, kind: leaf.queue.kind.clone(), statistic: leaf.statistic(), wait_s })
+        Some(Self { port, queue, kind: leaf.queue.kind.clone(), statistic, wait_s })
     }
 
     /// Returns the queue in words: `the fifo at isp:modem`.
@@ -76,44 +72,75 @@ impl Wait {
     }
 }
 
-fn longest<'a>(leaves: &'a [Leaf<'a>]) -> Option<(f64, &'a Leaf<'a>)> {
-    let waits = leaves.iter().filter_map(|leaf| {
-        let wait = leaf.queue.sojourn_s.p99.or(leaf.queue.sojourn_s.max).filter(|wait| *wait > 0.0)?;
-        Some((wait, leaf))
+/// Returns the longest wait, its statistic and its queue: of the 99th percentiles, or of the largest waits if
+/// fewer than one packet in a hundred waited in every queue.
+fn longest<'a>(leaves: &'a [Leaf<'a>]) -> Option<(f64, &'static str, &'a Leaf<'a>)> {
+    let by = |of: fn(&Distribution) -> (Option<f64>, &'static str)| {
+        let waits = leaves.iter().filter_map(|leaf| {
+            let (wait, statistic) = of(&leaf.queue.sojourn_s);
+            Some((wait.filter(|wait| *wait > 0.0)?, statistic, leaf))
+        });
+        waits.max_by(|one, other| one.0.total_cmp(&other.0))
+    };
+    let largest = |sojourn: &Distribution| (sojourn.max, "largest");
+    by(|sojourn| match sojourn.p99 {
+        Some(wait) => (Some(wait), "p99"),
+        None => (sojourn.max, "largest"),
+    })
+    .or_else(|| by(largest))
+}
+
+/// Returns the queue that dropped most packets itself, and how many: a queue counts those of the queues below
+/// it, too, but a policer or a shaper drops some of its own. `None` if none was dropped.
+fn most_dropped(summary: &Summary) -> Option<(Leaf<'_>, u64)> {
+    let all = summary.ports.iter().flat_map(|(port, results)| {
+        results.queues.iter().map(move |(name, queue)| {
+            let below = results.queues.values().filter(|below| below.parent.as_ref() == Some(name));
+            let below: u64 = below.map(|below| below.dropped_packets).sum();
+            (Leaf { port, name, queue }, queue.dropped_packets.saturating_sub(below))
+        })
     });
-    waits.max_by(|one, other| one.0.total_cmp(&other.0))
+    all.filter(|(_, dropped)| *dropped > 0).max_by_key(|(_, dropped)| *dropped)
 }
 
 /// Returns what is worth a trial in place of the queue in which packets waited longest, if it hurts.
 pub(super) fn advice(summary: &Summary) -> Option<String> {
     let leaves = leaves(summary);
-    let (wait, worst) = longest(&leaves)?;
+    let (wait, _, worst) = longest(&leaves)?;
     let loss = worst.queue.dropped_packets as f64 / worst.queue.handled_packets().max(1) as f64;
     let condition = Condition { wait_s: Some(wait), loss, ..Condition::default() };
     condition.pain().and_then(|_| monitor::advice(&worst.queue.kind))
+}
+
+/// Returns true if a queue's tree was replaced, and did not come back.
+fn is_replaced(summary: &Summary, leaf: &Leaf<'_>) -> bool {
+    let queues = summary.ports.get(leaf.port).map(|port| &port.queues);
+    let parent = |name: &&str| queues?.get(*name)?.parent.as_deref();
+    let root = core::iter::successors(Some(leaf.name), parent).last();
+    let set = format!("{} = ", leaf.port);
+    let changes = summary.phases.iter().flat_map(|phase| &phase.changes);
+    let last = changes.filter_map(|change| change.strip_prefix(&set)).next_back();
+    leaf.queue.moved_out_packets > 0 && (last.is_none() || last != root)
 }
 
 /// Returns the sentence on the queue in which packets waited longest, with its drops, and on the queue that
 /// dropped most, if it is another.
 pub fn longest_wait(summary: &Summary) -> String {
     let leaves = leaves(summary);
-    let Some((wait, worst)) = longest(&leaves) else {
-        return "No packet waited in a queue.".to_owned();
+    let longest = longest(&leaves);
+    let other = most_dropped(summary)
+        .filter(|(most, _)| !longest.is_some_and(|(.., worst)| core::ptr::eq(most.queue, worst.queue)))
+        .map_or_else(String::new, |(most, dropped)| {
+            format!("; {} dropped {dropped} ({})", most.words(), drop_share(most.queue, dropped))
+        });
+    let Some((wait, statistic, worst)) = longest else {
+        return format!("No packet waited in a queue{other}.");
     };
     let wait = figures::seconds(Some(wait));
-    let statistic = worst.statistic();
     let dropped = match worst.queue.dropped_packets {
         0 => "nothing dropped there".to_owned(),
-        _ => format!("{} dropped there", worst.drop_share()),
+        dropped => format!("{} dropped there", drop_share(worst.queue, dropped)),
     };
-    let swapped = if worst.queue.moved_out_packets > 0 { " until it was replaced" } else { "" };
-    let most = leaves.iter().filter(|leaf| leaf.queue.dropped_packets > 0);
-    let most = most.max_by_key(|leaf| leaf.queue.dropped_packets);
-    let other = match most {
-        Some(leaf) if !core::ptr::eq(leaf.queue, worst.queue) => {
-            format!("; {} dropped {} ({})", leaf.words(), leaf.queue.dropped_packets, leaf.drop_share())
-        }
-        _ => String::new(),
-    };
+    let swapped = if is_replaced(summary, worst) { " until it was replaced" } else { "" };
     format!("Longest wait: {wait} ({statistic}) in {}{swapped}, {dropped}{other}.", worst.words())
 }
