@@ -219,7 +219,13 @@ fn exception(summary: &Summary, expect: &Expectation) -> Option<String> {
     let share = figures::ratio(Some(outside as f64 / members.of.max(1) as f64));
     let Words { quantity, .. } = Words::of(&expect.that);
     let all = words::members(&address);
-    let (worst, value) = summary.worst_of(&address)?;
+    let silent = summary.values(&address).iter().filter(|(_, value)| value.is_none()).count() as u64;
+    // The worst value is of one that does not keep the bounds, unless all of those have no value.
+    let told = summary.worst_of(&address).filter(|_| silent < outside);
+    let Some((worst, value)) = told else {
+        let have = if outside == 1 { "has" } else { "have" };
+        return Some(format!("{outside} of {} {all} ({share}) {have} no value of {quantity}.", members.of));
+    };
     let worst_value = quantity_of(&expect.that, value);
     let fails = match (text::opposite(expect), outside) {
         (Some(opposite), 1) => format!("has {quantity} {opposite}"),
@@ -228,7 +234,11 @@ fn exception(summary: &Summary, expect: &Expectation) -> Option<String> {
         (None, _) => format!("do not keep {quantity} {}", short_bounds(expect)),
     };
     let worst = if outside == 1 { worst } else { format!("worst {worst}") };
-    Some(format!("{outside} of {} {all} ({share}) {fails}: {worst}, {worst_value}.", members.of))
+    let without = match silent {
+        0 => String::new(),
+        silent => format!(", or no value ({silent})"),
+    };
+    Some(format!("{outside} of {} {all} ({share}) {fails}{without}: {worst}, {worst_value}.", members.of))
 }
 
 fn quantity_of(path: &str, value: f64) -> String {

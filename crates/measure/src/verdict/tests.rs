@@ -170,6 +170,19 @@ fn of_many_flows_the_exceptions_are_said_too() {
     let verdict = summary.verdict();
     assert_eq!(verdict.headline, "1 of 4 video flows (25.0 %) has loss above 1 %: video/1, 19.0 %.");
     assert!(verdict.change_first && verdict.hurts && verdict.findings[0] == "It holds.", "{verdict:?}");
+    // One that received nothing keeps no bound, but is not the worst value.
+    let mut silent = summary.clone();
+    silent.flows["video/1"].loss_ratio = None;
+    silent.expect.clear();
+    assert_eq!(silent.expect(&expected), Ok(true));
+    assert_eq!(silent.verdict().headline, "1 of 4 video flows (25.0 %) has no value of loss.");
+    silent.flows["video/2"].loss_ratio = Some(0.02);
+    silent.expect.clear();
+    assert_eq!(silent.expect(&Expected { held_by: Some(0.5), ..expected.clone() }), Ok(true));
+    assert_eq!(
+        silent.verdict().headline,
+        "2 of 4 video flows (50.0 %) have loss above 1 %, or no value (1): worst video/2, 2.00 %."
+    );
     // Two of them, by a bound that a value must not reach, and with the scenario's name.
     let mut two = summary.clone();
     two.flows["video/2"].loss_ratio = Some(0.02);
