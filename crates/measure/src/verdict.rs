@@ -183,7 +183,7 @@ fn measured(expect: &Expectation) -> String {
         None => words.in_sentence(),
     };
     if let Some(members) = expect.members {
-        let share = figures::ratio(Some(members.held as f64 / members.of.max(1) as f64));
+        let share = text::share(members);
         let wanted = if members.wanted_ratio < 1.0 {
             format!(", wanted {}", figures::without_zeros(&figures::ratio(Some(members.wanted_ratio))))
         } else {

@@ -222,6 +222,16 @@ fn of_many_flows_the_exceptions_are_said_too() {
 }
 
 #[test]
+fn nearly_all_members_are_not_all() {
+    let members = |held| MembersHeld { held, of: 10_000, wanted_ratio: 1.0 };
+    let shares = [9_000, 9_999, 10_000].map(|held| text::share(members(held)));
+    assert_eq!(shares, ["90.0 %", "over 99.9 %", "100 %"]);
+    let mut one = judged("flow.call/*.loss", Bound::AtMost(0.01), None);
+    one.members = Some(members(9_999));
+    assert_eq!(margin(&one), "over 99 % keep it");
+}
+
+#[test]
 fn an_expectation_with_a_name_is_quoted_by_it() {
     let mut summary = home();
     summary.expect[1].name = Some("the backup ends tonight".to_owned());

@@ -43,8 +43,8 @@ pub fn value(expect: &Expectation) -> String {
     let graded =
         expect.grade.and(expect.value).map(|more| format!(", grade {}", bufferbloat::Grade::of(more)));
     let value = value + &graded.unwrap_or_default();
-    let Some(MembersHeld { held, of, .. }) = expect.members else { return value };
-    let share = figures::ratio(Some(held as f64 / of.max(1) as f64));
+    let Some(members) = expect.members else { return value };
+    let (MembersHeld { held, of, .. }, share) = (members, share(members));
     let verb = if held == 1 { "keeps" } else { "keep" };
     let decides = match expect.value {
         _ if expect.holds => String::new(),
@@ -52,6 +52,15 @@ pub fn value(expect: &Expectation) -> String {
         None => "; one without a value decides".to_owned(),
     };
     format!("{held} of {of} ({share}) {verb} it{decides}")
+}
+
+/// Formats the share of those that keep the bounds: `90.0 %`, and never all of them if one does not.
+pub(super) fn share(members: MembersHeld) -> String {
+    let MembersHeld { held, of, .. } = members;
+    match figures::ratio(Some(held as f64 / of.max(1) as f64)) {
+        all if held < of && all == "100 %" => "over 99.9 %".to_owned(),
+        share => share,
+    }
 }
 
 /// Formats a value in the unit of the metric at `path`.
@@ -244,10 +253,12 @@ pub(super) fn margin_of_bound(expect: &Expectation) -> String {
     }
 }
 
-/// Formats a share in whole percents, or with its first digit if it is smaller.
+/// Formats a share in whole percents, or with its first digit if it is smaller. Less than all is not shown as
+/// all.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
+        size if (99.5..100.0).contains(&size) => "over 99 %".to_owned(),
         size if size >= 0.95 => format!("{percent:.0} %"),
         size if size >= 0.095 => format!("{percent:.1} %"),
         _ => "under 0.1 %".to_owned(),
@@ -294,6 +305,7 @@ mod tests {
             (Bound::AtMost(0.0), 0.0, "", None),
             (Bound::Between(0.01, 0.05), 0.049, "2 % below its upper bound", Some(0.98)),
             (Bound::Between(0.01, 0.05), 0.0101, "1 % above its lower bound", Some(0.01 / 0.0101)),
+            (Bound::Below(0.05), 0.000_1, "over 99 % below its bound", Some(0.002)),
         ] {
             let one = judged(delay, &[bound], &[value]);
             assert_eq!(margin(&one), expected, "{bound:?} {value}");
