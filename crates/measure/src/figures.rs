@@ -5,6 +5,13 @@ pub fn seconds(value: Option<f64>) -> String {
     with_prefix(value, "s")
 }
 
+/// Formats the seconds of a time on the clock of a run, to the millisecond, or below a second to the
+/// microsecond: two times a little apart are two.
+pub fn instant(seconds: f64) -> String {
+    let decimals = if seconds < 1.0 { 6 } else { 3 };
+    without_zeros(&format!("{seconds:.decimals$}"))
+}
+
 /// Formats bits per second, such as `9.98 Mbit/s`.
 pub fn rate(value: Option<f64>) -> String {
     with_prefix(value, "bit/s")
@@ -151,6 +158,12 @@ mod tests {
         assert_eq!(quantity(Some(1.0), "packets"), "1 packet");
         assert_eq!(quantity(Some(11.5), "packets"), "11.5 packets");
         assert_eq!([0, 1, 2].map(|number| count(number, "queue")), ["0 queues", "1 queue", "2 queues"]);
+    }
+
+    #[test]
+    fn times_of_a_run_have_all_their_digits() {
+        let times = [0.0, 30.0, 60.4, 100.1, 12.050_001, 0.000_05].map(instant);
+        assert_eq!(times, ["0", "30", "60.4", "100.1", "12.05", "0.00005"]);
     }
 
     #[test]

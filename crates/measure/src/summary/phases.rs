@@ -140,10 +140,19 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
     recording.phases().iter().enumerate().map(phase).collect()
 }
 
-/// Returns the name of a change as a reader would say it: the path without the words that every path has.
+/// Returns the name of a change as a reader would say it: the path without the words that every path has. Of
+/// several paths in one change each has its value.
 pub(crate) fn change(path: &str, value: &str) -> String {
-    let path = path.strip_prefix("port.").unwrap_or(path);
-    let path = path.strip_suffix(".root").unwrap_or(path);
-    let path = path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ");
-    format!("{path} = {value}")
+    let name = |path: &str| {
+        let path = path.strip_prefix("port.").unwrap_or(path);
+        let path = path.strip_suffix(".root").unwrap_or(path);
+        path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ")
+    };
+    let (paths, values): (Vec<&str>, Vec<&str>) = (path.split(", ").collect(), value.split(", ").collect());
+    if paths.len() == values.len() {
+        let each = paths.iter().zip(values).map(|(path, value)| format!("{} = {value}", name(path)));
+        return each.collect::<Vec<_>>().join(", ");
+    }
+    let names: Vec<String> = paths.into_iter().map(name).collect();
+    format!("{} = {value}", names.join(", "))
 }

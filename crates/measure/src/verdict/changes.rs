@@ -113,9 +113,10 @@ fn sentence(summary: &Summary, before: &PhaseSummary, after: &PhaseSummary) -> T
         let more = figures::count((after.changes.len() - NAMED) as u64, "more change");
         named = format!("{named} and {more}");
     }
-    let at = figures::without_zeros(&figures::seconds(Some(after.from_s)));
+    let at = figures::instant(after.from_s);
     let moved = match (after.moved_packets, after.forced_out_packets) {
         (0, 0) => String::new(),
+        (0, lost) => format!("; {} lost", figures::count(lost, "waiting packet")),
         (moved, lost) => {
             let lost = if lost == 0 { "none".to_owned() } else { lost.to_string() };
             format!("; {} moved, {lost} of them lost", figures::count(moved, "waiting packet"))
@@ -127,7 +128,7 @@ fn sentence(summary: &Summary, before: &PhaseSummary, after: &PhaseSummary) -> T
     };
     let is_worse = most.as_ref().is_some_and(|most| most.gain < 1.0);
     let most = most.map(|most| (most.path.to_owned(), most.distance()));
-    Told { sentence: format!("At {at}, {named}: {told}{moved}."), most, is_worse }
+    Told { sentence: format!("At {at} s, {named}: {told}{moved}."), most, is_worse }
 }
 
 /// Returns the best and the worst of pairs, in this order, if they are better and worse.
@@ -182,7 +183,7 @@ fn effect<'a>(summary: &Summary, without: &'a WithoutChange) -> (String, Option<
     }
     let told = match (largest(&others), without.runs) {
         (None, _) if others.is_empty() => "no metric of flows is recorded by phase".to_owned(),
-        (None, _) => format!("without it{alone} nothing differs by a tenth {on_average}"),
+        (None, _) => format!("without it{alone} {} {on_average}", little(others.len())),
         (Some(pair), runs) => {
             let both = format!("{on_average} {}, without it{alone} {}", pair.value(), pair.other());
             match runs {
@@ -236,6 +237,15 @@ fn before_and_after(before: &PhaseSummary, after: &PhaseSummary) -> String {
         (false, _) => told.join("; "),
         (true, Some(pair)) => both(pair),
         (true, None) if others.is_empty() => "no metric of flows is recorded by phase".to_owned(),
-        (true, None) => "nothing differs by a tenth before and after".to_owned(),
+        (true, None) => format!("{} before and after", little(others.len())),
+    }
+}
+
+/// Returns the words for metrics that all differ by less than a tenth. What is not recorded by phase, as a
+/// loss is not unless it is judged, may differ.
+fn little(metrics: usize) -> String {
+    match metrics {
+        1 => "the one metric compared does not differ by a tenth".to_owned(),
+        metrics => format!("none of {metrics} metrics compared differs by a tenth"),
     }
 }

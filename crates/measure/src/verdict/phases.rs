@@ -30,8 +30,7 @@ pub(super) fn table(summary: &Summary) -> Option<PhaseTable> {
 }
 
 fn head(phase: &PhaseSummary) -> String {
-    let second = |at: f64| figures::without_zeros(&figures::plain(at));
-    let span = format!("{} to {} s", second(phase.from_s), second(phase.to_s));
+    let span = format!("{} to {} s", figures::instant(phase.from_s), figures::instant(phase.to_s));
     match phase.changes.as_slice() {
         [] => span,
         [only] => format!("{span}, {only}"),

@@ -453,7 +453,7 @@ mod of_changes {
         let little = with(&[[(0.79, 2.16e6), (0.78, 2.1e6)]], false).verdict().findings.remove(0);
         assert_eq!(
             little,
-            "At 30 s, router:client = fair: without it nothing differs by a tenth in this run."
+            "At 30 s, router:client = fair: without it none of 2 metrics compared differs by a tenth in this run."
         );
     }
 
@@ -467,7 +467,25 @@ mod of_changes {
             "At 30 s, router:client = fair: call delay median 940 ms before, 705 ms after."
         );
         let same = changed(values(0.94, 2e6), values(0.93, 2e6)).verdict().findings.remove(0);
-        assert_eq!(same, "At 30 s, router:client = fair: nothing differs by a tenth before and after.");
+        assert_eq!(
+            same,
+            "At 30 s, router:client = fair: none of 2 metrics compared differs by a tenth before and after."
+        );
+    }
+
+    #[test]
+    fn times_are_exact_and_packets_that_did_not_move_are_only_lost() {
+        let mut summary = changed(values(0.94, 2e6), values(0.93, 2e6));
+        (summary.phases[0].to_s, summary.phases[1].from_s, summary.phases[1].to_s) = (100.4, 100.4, 100.6);
+        summary.phases[1].forced_out_packets = 43;
+        let verdict = summary.verdict();
+        assert!(
+            verdict.findings[0].starts_with("At 100.4 s, ")
+                && verdict.findings[0].ends_with(" before and after; 43 waiting packets lost."),
+            "{verdict:?}"
+        );
+        let heads = verdict.phases.expect("phases").heads;
+        assert_eq!(heads, ["5 to 100.4 s", "100.4 to 100.6 s, router:client = fair"]);
     }
 
     #[test]
@@ -479,6 +497,19 @@ mod of_changes {
         assert!(told(&summary));
         summary.phases[1].changes.push("router:client = bloated".to_owned());
         assert!(!told(&summary));
+    }
+
+    #[test]
+    fn each_path_of_a_change_has_its_value() {
+        use crate::summary::change;
+        for (path, value, words) in [
+            ("port.a:b.root", "fair", "a:b = fair"),
+            ("link.l.loss, link.l.delay", "0%, 50ms", "l.loss = 0%, l.delay = 50ms"),
+            ("link.l.rate", "{ up = 1mbit, down = 2mbit }", "l.rate = { up = 1mbit, down = 2mbit }"),
+            ("port.a:b.queue.q.limit", "5p", "a:b q.limit = 5p"),
+        ] {
+            assert_eq!(change(path, value), words);
+        }
     }
 
     #[test]
