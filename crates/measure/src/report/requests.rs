@@ -44,7 +44,7 @@ pub fn figures(recording: &Recording) -> Vec<Figure> {
     };
     add(
         "round-trips",
-        "round-trip times of echoes",
+        "Round-trip times of echoes",
         "Share of the answered requests that were answered within a time.",
         share(),
         curves(&echoes),
@@ -55,14 +55,14 @@ pub fn figures(recording: &Recording) -> Vec<Figure> {
     };
     add(
         "round-trip-density",
-        "density of round-trip times",
+        "Density of round-trip times",
         "Share of the answered requests a second of round-trip time.",
         Axis { label: "density".to_owned(), unit: "1/s".to_owned(), log: false },
         echoes.iter().map(dense).collect(),
     );
     add(
         "pages",
-        "how long pages took",
+        "How long pages took",
         "Share of the pages that were there whole within a time.",
         share(),
         curves(&pages),

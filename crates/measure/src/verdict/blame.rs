@@ -39,7 +39,11 @@ pub(super) fn full_port(summary: &Summary) -> Option<String> {
     let pays = if paying.is_empty() {
         String::new()
     } else {
-        format!(": {} lose at least {}", paying.join(", "), figures::ratio(Some(PAYS)))
+        format!(
+            ": {} lose at least {}",
+            paying.join(", "),
+            figures::without_zeros(&figures::ratio(Some(PAYS)))
+        )
     };
     Some(format!("{name} is full ({used} used) and dropped {packets}, {share}{pays}."))
 }

@@ -119,7 +119,7 @@ fn of_a_full_port_with_many_queues_what_it_dropped_and_who_pays_is_said() {
         told(&summary).as_deref(),
         Some(
             "bng:olt is full (99.0 % used) and dropped 900 packets, 90.0 % of all that were dropped: 2 of 3 in video \
-             (up to 19.0 %), 1 of 1 in web (up to 50.0 %) lose at least 1.00 %."
+             (up to 19.0 %), 1 of 1 in web (up to 50.0 %) lose at least 1 %."
         )
     );
     summary.ports["bng:olt"].utilisation = Some(0.97);
