@@ -147,9 +147,13 @@ fn of_stay(scenario: &Scenario, stay: &lockgate_sim::Stay) -> Stay {
     by_time(&mut served, &mut blocks);
     let levels = || stay.decision.iter().flat_map(Explanation::path);
     let reason = |level: &Explanation| format!("{}: {}", level.queue, level.why);
+    let name = |leaf: &Explanation| match (leaf.queue.to_string(), leaf.kind.to_string()) {
+        (queue, kind) if queue == kind => queue,
+        (queue, kind) => format!("{queue} ({kind})"),
+    };
     Stay {
         port: scenario.ports.get(stay.port).map(|port| port.name.clone()).unwrap_or_default(),
-        queue: levels().last().map(|leaf| format!("{} ({})", leaf.queue, leaf.kind)).unwrap_or_default(),
+        queue: levels().last().map(name).unwrap_or_default(),
         arrived_s: arrived.as_secs_f64(),
         waited_s: stay.left.since(arrived).as_secs_f64(),
         ahead_packets: stay.ahead as u64,

@@ -18,13 +18,18 @@ const KINDS: [&str; 7] = [
 ];
 
 fn scenario(kind: &str) -> Scenario {
+    on_line(kind, "")
+}
+
+/// Returns the scenario with further keys of the link from `m` to `r`.
+fn on_line(kind: &str, line: &str) -> Scenario {
     let below = "queue.x = { kind = \"fifo\", limit = \"200p\", match = [{ flow = \"bulk\" }] }\n\
                  queue.y = { kind = \"fifo\", limit = \"5p\" }\n";
     let below = if kind.contains("children") { below } else { "" };
     let text = format!(
         "duration = \"3s\"\nwarmup = \"200ms\"\nrecord.packets = true\nnode = {{ h = {{}}, m = {{}}, r = {{}} }}\n\
          link.l = {{ between = [\"h\", \"m\"], rate = \"3mbit\", loss = \"1%\" }}\n\
-         link.k = {{ between = [\"m\", \"r\"], rate = \"1mbit\", delay = \"40ms\", loss = \"2%\" }}\n\
+         link.k = {{ between = [\"m\", \"r\"], rate = \"1mbit\", delay = \"40ms\", loss = \"2%\"{line} }}\n\
          [port.\"m:r\"]\nroot = \"q\"\nqueue.q = {{ {kind} }}\n{below}[flow]\n\
          bulk = {{ from = \"h\", to = \"r\", transport = \"udp\", size = \"500B\", rate = \"1200kbit\", stop = \"2s\" }}\n\
          probe = {{ from = \"h\", to = \"r\", transport = \"udp\", size = \"98B\", gap = \"7ms\", echo = true }}\n\
@@ -140,6 +145,27 @@ fn the_worst_packet_is_the_recorded_one_behind_what_was_recorded() {
         }
     }
     assert!(waited > 60, "{waited} long waits: the law would hold of nothing");
+}
+
+/// On a line that follows a trace several packets leave at an instant: each of them counts.
+#[test]
+fn in_a_fifo_as_many_packets_are_served_as_were_before_it() {
+    let mut compared = 0;
+    let trace =
+        ", trace = { up = { law = \"cellular\", rate = \"900kbit\", swing = 0.5, hold = \"300ms\" } }";
+    for line in ["", trace] {
+        let scenario = on_line(KINDS[0], line);
+        let runs = lockgate::run(&scenario, &Options::default()).expect("it runs");
+        let flows = ["bulk", "probe", "file"].map(str::to_owned);
+        let worst = lockgate::worst_packets(&scenario, Seed(1), &runs.recordings[0], &flows, "", &|| false)
+            .expect("found");
+        for stay in worst.iter().flat_map(|packet| &packet.stays).filter(|stay| stay.waited_s > 0.0) {
+            let served: u64 = stay.served.iter().map(|served| served.packets).sum();
+            assert_eq!(served, stay.ahead_packets, "at {}: {:?}", stay.port, stay.served);
+            compared += u64::from(served > 10);
+        }
+    }
+    assert!(compared > 2, "{compared} long stays: the law would hold of nothing");
 }
 
 #[test]

@@ -55,8 +55,10 @@ pub struct Stay {
     pub arrived: Instant,
     /// Departure from its queues.
     pub left: Instant,
-    /// Number of packets that waited at its arrival.
+    /// Number of packets before it at its arrival: those that waited, and the one in transmission.
     pub ahead: usize,
+    /// True until a block follows that of the packet in transmission at its arrival.
+    is_begun: bool,
     /// Use of the port meanwhile, in order; each block lasts to the next one, the last to `left`.
     pub blocks: Vec<Block>,
     /// Explanation of the decision by which it left.
@@ -220,11 +222,13 @@ fn take(port: usize, step: PortStep, last: &mut Option<Block>, flows: &mut Flows
                     followed.length = packet.length;
                 }
                 let before = last.map(|block| Block { from: at, ..block });
+                let is_begun = before.is_some_and(|block| block.packet.is_some());
                 followed.present = Some(Stay {
                     port,
                     arrived: at,
                     left: at,
-                    ahead: packets,
+                    ahead: packets + usize::from(is_begun),
+                    is_begun,
                     blocks: before.into_iter().collect(),
                     decision: None,
                     is_marked: false,
@@ -262,19 +266,23 @@ impl Followed {
     /// Ends its stay at a port.
     fn leave(&mut self, port: usize, at: Instant, decision: Option<Explanation>, is_marked: bool) {
         if let Some(mut stay) = self.present.take_if(|stay| stay.port == port) {
-            // A block that began now lasts no time.
-            stay.blocks.retain(|block| block.from < at);
+            // A wait that began now lasts no time; a packet that left at this instant was before it.
+            stay.blocks.retain(|block| block.from < at || block.packet.is_some());
             self.past.push(Stay { left: at, decision, is_marked, ..stay });
         }
     }
 }
 
 impl Stay {
-    /// Adds a block; one that lasted no time is replaced.
+    /// Adds a block; a wait that lasted no time is replaced, and at the arrival the packet whose transmission
+    /// had ended. A packet may take no time: a line that follows a trace sends several at an instant.
     fn add(&mut self, block: Block) {
-        if self.blocks.last().is_some_and(|last| last.from == block.from) {
+        let is_over = |last: &Block| last.from == block.from && (last.packet.is_none() || self.is_begun);
+        if self.blocks.last().is_some_and(is_over) {
             self.blocks.pop();
+            self.ahead -= usize::from(self.is_begun);
         }
+        self.is_begun = false;
         // Refusals in succession are one wait.
         let waits = |block: &Block| block.packet.is_none();
         if !(waits(&block) && self.blocks.last().is_some_and(waits)) {

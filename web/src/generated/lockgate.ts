@@ -1499,7 +1499,7 @@ queue: string,
 arrived_s: number,
 /** Time in its queues, in seconds. */
 waited_s: number,
-/** Number of packets in the queues at its arrival. */
+/** Number of packets before it at its arrival: those in the queues, and the one in transmission. */
 ahead_packets: number,
 /** Use of that time, largest first. */
 served: Array<Served>,

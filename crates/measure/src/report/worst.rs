@@ -38,7 +38,7 @@ pub struct Stay {
     pub arrived_s: f64,
     /// Time in its queues, in seconds.
     pub waited_s: f64,
-    /// Number of packets in the queues at its arrival.
+    /// Number of packets before it at its arrival: those in the queues, and the one in transmission.
     pub ahead_packets: u64,
     /// Use of that time, largest first.
     pub served: Vec<Served>,
