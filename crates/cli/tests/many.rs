@@ -66,6 +66,23 @@ fn variants_of_the_file_are_compared_and_a_difference_is_seen() {
     assert_eq!(twice["metrics"][0]["comparison"]["differences"][1]["verdict"], "same");
 }
 
+/// A delay that is longer by a tenth of a millisecond is worse for certain, and does not matter.
+#[test]
+fn a_sweep_decides_as_a_comparison_does() {
+    let folder = folder();
+    let decision = |command: &[&str]| {
+        let varied = ["line.toml", "--vary", "link.line.delay=1us,100us", "--seeds", "1..3"];
+        let output = lockgate(folder.path(), &[command, &varied[..]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = stdout(&output);
+        assert!(text.contains("= no difference from it seen"), "the marks are explained: {text}");
+        text.lines().find(|line| line.starts_with("Take ")).map(str::to_owned).unwrap_or(text)
+    };
+    let compared = decision(&["compare"]);
+    assert!(compared.contains("none is worse by more than 1 % or 1 ms"), "{compared}");
+    assert_eq!(decision(&["sweep", "--into", "swept"]), compared);
+}
+
 #[test]
 fn wrong_variations_and_metrics_are_refused_before_the_first_run() {
     let folder = folder();

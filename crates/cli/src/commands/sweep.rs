@@ -9,6 +9,7 @@ use lockgate::files::Beside;
 use lockgate::plans::{Compared, Sweep, on_threads};
 use lockgate_experiment::store::{Directory, Status, Storage};
 use lockgate_experiment::{Error, Row, run_tasks};
+use lockgate_measure::comparison::Practical;
 use lockgate_measure::report::page;
 
 use crate::OpenStorage;
@@ -144,9 +145,14 @@ fn compare(sweep: &Sweep, into: &Path) -> Result<Option<PathBuf>, Failure> {
     let file = Path::new(sweep.scenario());
     let base = runs::read_text(&sweep.plan.text, sweep.scenario(), &Beside::new(file), &[])?;
     let rows: Vec<Row> = sweep.rows()?.into_iter().map(|(_, row)| row).collect();
-    let compared = Compared::new(&sweep.plan, &base.title, &variants, &rows, None).expecting(&base.expects);
+    // The limits of `compare`, so that both decide alike.
+    let compared = Compared::new(&sweep.plan, &base.title, &variants, &rows, None)
+        .expecting(&base.expects)
+        .within(Practical::default());
     if variants.len() <= MOST_PRINTED {
-        terminal::comparison(&compared.table());
+        let table = compared.table();
+        terminal::comparison(&table);
+        terminal::sentence(&table.note);
         compared.decision().iter().for_each(|line| terminal::sentence(&terminal::visible(line)));
     }
     let report = results::signed(compared.report(&base, None));
