@@ -162,18 +162,18 @@ impl Tuned<'_> {
             let mark = match tried.is_feasible() {
                 _ if front.contains(&index) => "*",
                 true => "",
-                false => "-",
+                false => "✗",
             };
             cells.push(mark.to_owned());
             cells
         };
         let note = if self.tuning.goals.len() > 1 {
-            "* best of the search: the front   - a constraint is not kept"
+            "* best of the search: the front   ✗ a constraint is not kept"
         } else {
-            "* best of the search   - a constraint is not kept"
+            "* best of the search   ✗ a constraint is not kept"
         };
         table(
-            "points in the order in which they were tried",
+            "Points in the order in which they were tried",
             heads,
             self.found.tried.iter().enumerate().map(row),
             note,
@@ -212,7 +212,7 @@ impl Tuned<'_> {
         };
         let unseen = self.tuning.request.unseen.len();
         let title = format!(
-            "on {unseen} seed{} that the search has not seen, mean ± 95 %",
+            "On {unseen} seed{} that the search has not seen, mean ± 95 %",
             figures::plural(unseen as f64)
         );
         table(&title, heads, self.judged.finalists.iter().enumerate().map(row), &self.marks())

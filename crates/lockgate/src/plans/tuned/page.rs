@@ -75,8 +75,8 @@ impl Tuned<'_> {
     pub fn told(&self, role: &str, point: usize, file: &str) -> Vec<String> {
         let is_knee = self.point(self.judged.knee) == Some(point);
         let role = match self.tuning.goals.len() {
-            2 if is_knee && self.judged.front.len() == 1 => "best in both goals",
-            _ if is_knee && self.judged.front.len() == 1 => "best in all goals",
+            2 if is_knee && self.judged.front.len() == 1 => "best means of both goals",
+            _ if is_knee && self.judged.front.len() == 1 => "best means of all goals",
             _ => role,
         };
         let nothing_better =
