@@ -10,7 +10,7 @@ import { compareReport, edgeReport, fill, sampleReport, singleReport } from "./s
 const experiment = () => ({
   ...sampleReport(),
   runs: [],
-  verdict: ["the paper's claims: 14 of 15 hold", "lockgate run a.toml --set rate=9mbit"],
+  verdict: ["The paper's claims: 14 of 15 hold", "lockgate run a.toml --set rate=9mbit"],
 });
 
 describe.skipIf(executable === undefined)("a report for those who see or point otherwise", () => {

@@ -557,12 +557,12 @@ describe.skipIf(executable === undefined)("the page", () => {
   it("begins an experiment without a run of its own with what was found", async () => {
     const claims = ["✓ holds", "✗ is 3, wanted 2", "- not decidable", "✓ holds, fitted"];
     const table = {
-      title: "the paper's claims",
+      title: "The paper's claims",
       columns: ["claim", "verdict"],
       rows: claims.map((words, at) => [`claim ${at + 1}`, words]),
       note: "",
     };
-    const verdict = ["the paper's claims: 14 of 15 hold", "quick"];
+    const verdict = ["The paper's claims: 14 of 15 hold", "quick"];
     // A table of conformance has verdicts, and no claims.
     const oracles = {
       title: "oracles",
@@ -579,7 +579,7 @@ describe.skipIf(executable === undefined)("the page", () => {
     expect(await strip.count()).toBe(1);
     expect(await strip.locator(":scope > :not(.of)").allTextContents()).toEqual(["✓", "(✓)", "–", "✗"]);
     expect(await strip.getAttribute("aria-label")).toBe(
-      "the paper's claims: 2 hold, of which 1 with a fitted parameter, 1 missed, 1 undecided",
+      "The paper's claims: 2 hold, of which 1 with a fitted parameter, 1 missed, 1 undecided",
     );
     expect(await page.locator(".verdict .headline").allTextContents()).toEqual([`${report.verdict[0]}.`]);
     await page.context().close();

@@ -151,7 +151,7 @@ fn a_paper_is_run_judged_and_drawn() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{text}{}", String::from_utf8_lossy(&output.stderr));
     assert!(
-        text.contains("the paper's claims: 2 of 3 hold, 1 cannot be decided from the paper's text"),
+        text.contains("The paper's claims: 2 of 3 hold, 1 cannot be decided from the paper's text"),
         "{text}"
     );
     assert!(text.contains("Lockgate's own claims: 1 of 1 hold\n"), "{text}");
@@ -160,7 +160,7 @@ fn a_paper_is_run_judged_and_drawn() {
     let report = page::report_data(&folder.path().join("out/report.html"));
     assert_eq!(report["figures"][0]["id"], "figure-1");
     let titles = [&report["comparisons"][0]["title"], &report["comparisons"][1]["title"]];
-    assert_eq!(titles, ["the paper's claims", "Lockgate's own claims"]);
+    assert_eq!(titles, ["The paper's claims", "Lockgate's own claims"]);
     assert_eq!(report["comparisons"][1]["rows"].as_array().map(Vec::len), Some(1), "one claim is our own");
     let document: serde_json::Value =
         serde_json::from_str(&fs::read_to_string(folder.path().join("out/claims.json")).expect("claims"))

@@ -12,7 +12,7 @@ pub fn claims(reproduction: &Reproduction, own: bool) -> Vec<&JudgedClaim> {
 
 /// Returns the name of a set of claims.
 pub const fn whose(own: bool) -> &'static str {
-    if own { "Lockgate's own claims" } else { "the paper's claims" }
+    if own { "Lockgate's own claims" } else { "The paper's claims" }
 }
 
 /// Returns a tally in words.
