@@ -338,7 +338,26 @@ describe("the wait in a queue", () => {
     const sent_bps = [0, 1e6, 8e5, 1e6, 4e5, 2e5];
     const { series } = queueData("q", { time_s: [1, 2, 3, 4, 5, 6], backlog_bytes, sent_bps });
     // Between 2 and 3 s it always had something to send; at 5 s it did only then, and is served at its largest rate.
-    expect(waitsOf(series)).toEqual([0, 0.1, 0.2, 0, 0.04, 0]);
+    expect(waitsOf(series, null)).toEqual([0, 0.1, 0.2, 0, 0.04, 0]);
+  });
+
+  it("is by all packets that leave, dropped ones too, if the recorded waits are those of such a queue", () => {
+    const time_s = [1, 2, 3, 4];
+    const backlog_bytes = [250_000, 250_000, 250_000, 250_000];
+    const [sent, offered] = [1e6, 2e6];
+    const { series } = queueData("q", {
+      time_s,
+      backlog_bytes,
+      offered_bps: time_s.map(() => offered),
+      sent_bps: time_s.map(() => sent),
+      dropped_packets: time_s.map(() => 100),
+    });
+    const last = (largest: number): unknown => waitsOf(series, { largest, after: 1 }).at(-1);
+    expect([last(2.01), last(1.02), last(0)], "dropped at the tail, at the head, not known").toEqual([
+      2, 1, 2,
+    ]);
+    series.dropped_packets.fill(0);
+    expect(last(1.02), "what is not dropped is sent").toBe(2);
   });
 });
 

@@ -56,7 +56,7 @@ function waitsBefore(line: PortData): Numbers {
   const root = rootOf(line);
   if (root === undefined) return [];
   const allowed = line.rates?.capacity_bps ?? [];
-  if (allowed.length === 0) return waitsOf(root);
+  if (allowed.length === 0) return waitsOf(root, null);
   return root.backlog_bytes.map((waiting, at) => {
     const rate = allowed[at] ?? 0;
     return rate > 0 ? (8 * (waiting ?? 0)) / rate : null;

@@ -67,17 +67,48 @@ export function hasGaps({ x, y }: Curve, log: boolean): boolean {
 export type Backlog = "time" | "packets" | "bytes";
 
 /**
- * Returns about the wait of a packet that arrives at the end of each interval: the backlog over the rate at which the
- * queue is served. That is the rate in an interval beside it that begins and ends with a backlog; a queue that was empty
+ * Returns about the wait of a packet that arrives at the end of each interval: the backlog over the rate at which packets
+ * leave the queue. That is the rate in an interval beside it that begins and ends with a backlog; a queue that was empty
  * at both has sent more slowly than it is served, and its largest rate stands for it.
+ *
+ * A queue that drops packets as they arrive is left by those that it sends; one that drops what it holds, as CoDel does,
+ * by all that it took. Of two such estimates the one counts whose largest is nearer to the largest wait that was
+ * recorded, which is of the packets sent after the warm-up.
  */
-export function waitsOf({ time_s, backlog_bytes, sent_bps }: QueueSeriesData): Numbers {
+export function waitsOf(
+  series: QueueSeriesData,
+  recorded: { largest: number; after: number } | null,
+): Numbers {
+  const { time_s, backlog_bytes, offered_bps, sent_bps } = series;
+  const sent = waitsAt(series, sent_bps);
+  if (!recorded || recorded.largest <= 0 || !series.dropped_packets.some((dropped) => (dropped ?? 0) > 0))
+    return sent;
+  const left = waitsAt(
+    series,
+    time_s.map((end, at) => {
+      const grown = (backlog_bytes[at] ?? 0) - (backlog_bytes[at - 1] ?? 0);
+      const seconds = (end ?? 0) - (time_s[at - 1] ?? 0);
+      return seconds > 0 ? Math.max(sent_bps[at] ?? 0, (offered_bps[at] ?? 0) - (8 * grown) / seconds) : null;
+    }),
+  );
+  const off = (waits: Numbers): number => {
+    const most = waits.reduce<number>(
+      (max, wait, at) => ((time_s[at] ?? 0) > recorded.after ? Math.max(max, wait ?? 0) : max),
+      0,
+    );
+    return most > 0 ? Math.abs(Math.log(most / recorded.largest)) : Number.POSITIVE_INFINITY;
+  };
+  return off(left) < off(sent) ? left : sent;
+}
+
+/** Returns the backlog at the end of each interval over the rate at which packets leave. */
+function waitsAt({ time_s, backlog_bytes }: QueueSeriesData, rates: Numbers): Numbers {
   const isBusy = (at: number): boolean => (backlog_bytes[at - 1] ?? 0) > 0 && (backlog_bytes[at] ?? 0) > 0;
-  const most = sent_bps.reduce<number>((max, rate) => Math.max(max, rate ?? 0), 0);
+  const most = rates.reduce<number>((max, rate) => Math.max(max, rate ?? 0), 0);
   return time_s.map((_, at) => {
     const waiting = backlog_bytes[at] ?? null;
     if (waiting === null || waiting === 0) return waiting;
-    const beside = [at, at + 1].filter(isBusy).map((near) => sent_bps[near] ?? 0);
+    const beside = [at, at + 1].filter(isBusy).map((near) => rates[near] ?? 0);
     const rate = Math.max(0, ...beside) || most;
     return rate > 0 ? (8 * waiting) / rate : null;
   });
@@ -191,7 +222,10 @@ function queueCurves(
       ...styles(shown, name),
       area: false,
     };
-    const now = { time: waitsOf, bytes: byBytes, packets: byPackets }[of.backlog](series);
+    const { ports, warmup_s: after } = shown.run.summary;
+    const largest = ports[view.port]?.queues[name]?.sojourn_s.max ?? 0;
+    const byTime = (): Numbers => waitsOf(series, { largest, after });
+    const now = { time: byTime, bytes: byBytes, packets: byPackets }[of.backlog](series);
     if (of.backlog === "packets" && series.peak_packets.length > 0) {
       curves.push({
         ...common,

@@ -95,7 +95,7 @@ export function timeFigure(view: View, settings: Settings): Figure {
     caption:
       `Thick: ${allBrief ? "largest" : "median"} delay, queue of ${view.port || "no port"}, rate received. ` +
       `Thin: ${allBrief ? "" : "99th percentile of delay, "}${backlog === "packets" ? "greatest queue in an interval, " : ""}rate offered. ` +
-      `${backlog === "time" ? "The wait in a queue is about its backlog over the rate at which it is served. " : ""}` +
+      `${backlog === "time" ? "The wait in a queue is about its backlog over the rate at which packets leave it. " : ""}` +
       `${view.runs.length === 1 ? `Areas: what the queues of ${view.port} sent${drawing.hasCapacity ? "; dashed: the rate of its link" : ""}. ` : ""}` +
       "Rates are means over as many intervals as the width asks for: zoom in for single ones." +
       `${brief > 0 && !allBrief ? " Members of groups have the largest delay of each interval." : ""}` +
