@@ -88,7 +88,11 @@ describe("variants", () => {
     expect(pairOf(data)?.x.variable.name).toBe("rate");
     const [front] = data.fronts;
     if (!front) throw new Error("no front");
-    expect(multiplesFigure(data, delay, {}).table().rows).toHaveLength(4);
+    const multiples = multiplesFigure(data, delay, {});
+    const { columns, rows } = multiples.table();
+    expect([columns[0], ...rows.map(([value]) => value)]).toEqual(["delay", "1", "1", "2", "2"]);
+    const { option } = multiples.draw(LIGHT, 900) as { option: { yAxis: { name: string }[] } };
+    expect(option.yAxis.map(({ name }) => name.split(", ")[0])).toEqual(["delay: 1", "delay: 2"]);
     expect(frontFigure(data, front, {}).caption).toContain("#1 v0, #3 v2");
     expect(frontFigure(data, front, {}).table().rows).toHaveLength(3);
   });

@@ -23,6 +23,8 @@ interface Point {
 
 interface Panel {
   title: string;
+  /** Value of the variable by which the panels differ. */
+  value: string;
   points: Point[];
 }
 
@@ -48,7 +50,8 @@ export function pairOf(data: Variants): Pick<Request, "x" | "by"> | null {
 
 function panelsOf({ data, metric, x, by }: Request): Panel[] {
   return by.variable.values.slice(0, MOST).map((value, panel) => ({
-    title: `${shortened(by.variable.name, 22)} ${shortened(value, 18)}`,
+    title: `${shortened(by.variable.name, 22)}: ${shortened(value, 18)}`,
+    value,
     points: data.variants.flatMap((variant, at) => {
       const values = metric.variants[at];
       const place = variant.values[x.index] ?? 0;
@@ -79,7 +82,7 @@ export function multiplesFigure(data: Variants, metric: VariantMetric, settings:
     }),
     table: () => ({
       columns: [pair?.by.variable.name ?? "panel", pair?.x.variable.name ?? "x", "mean", "half_width"],
-      rows: panels.flatMap((panel) => panel.points.map(({ x, mean, half }) => [panel.title, x, mean, half])),
+      rows: panels.flatMap((panel) => panel.points.map(({ x, mean, half }) => [panel.value, x, mean, half])),
     }),
   };
 }
