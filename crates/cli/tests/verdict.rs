@@ -195,6 +195,24 @@ fn the_pictures_of_a_group_answer_its_verdict() {
     assert!(card.contains("at most 1 %") && !card.contains("delay of"), "{card}");
 }
 
+/// A bound on a part of the run is not one on all of it, and the curve of several runs is that of one.
+#[test]
+fn the_card_draws_the_missed_bound_over_its_part_of_the_run() {
+    let missed = "[[expect]]\nthat = \"flow.load.owd.p99 @ 1s..3s\"\nbelow = \"12ms\"\n";
+    let folder = folder(&format!("{DRAWN}{missed}"));
+    let card = |more: &[&str]| {
+        let run = ["run", "s.toml", "--out", "out", "--card", "card.svg"];
+        lockgate(folder.path(), &[&run[..], more].concat());
+        fs::read_to_string(folder.path().join("card.svg")).expect("a card")
+    };
+    let one = card(&[]);
+    // A fifth of the run is 208 pixels.
+    let bound = one.split("M318.0 ").nth(1).unwrap_or_else(|| panic!("no bound from 1 s on: {one}"));
+    assert!(bound.split('"').next().is_some_and(|path| path.ends_with("H734.0")), "{bound}");
+    assert!(one.contains("bound 12 ms") && one.contains("p99 of each interval<"), "{one}");
+    assert!(card(&["--repeat", "2"]).contains("p99 of each interval, seed 1<"));
+}
+
 #[test]
 fn runs_that_are_all_the_same_are_said_to_be() {
     let folder = folder(FIXED);

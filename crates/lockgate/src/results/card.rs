@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use lockgate_engine::units::Duration;
-use lockgate_measure::metric::{Address, Subject};
+use lockgate_measure::metric::{Address, During, Subject};
 use lockgate_measure::recording::{EventKind, FlowRecord, Recording};
 use lockgate_measure::summary::{Expectation, Summary};
 use lockgate_measure::verdict::{JudgedRow, Outcome, RunVerdict};
@@ -44,6 +44,8 @@ struct Drawn<'a> {
     flow: &'a FlowRecord,
     /// Upper bound, in seconds.
     bound_s: Option<f64>,
+    /// Part of the run for which the bound is; `None` for all of it.
+    during: Option<During>,
     /// True if it is on a high percentile.
     is_tail: bool,
 }
@@ -61,7 +63,11 @@ pub fn card(title: &str, summary: &Summary, recording: &Recording, command: &str
     text(&mut svg, (50.0, 64.0), 26, SOFT, &cut(title, 80));
     sentences(&mut svg, &verdict);
     match drawn(summary, recording) {
-        Some(drawn) => curve(&mut svg, recording, &drawn),
+        Some(drawn) => {
+            // Of several runs the verdict is on all of them.
+            let of = if summary.runs > 1 { format!(", seed {}", summary.seed) } else { String::new() };
+            curve(&mut svg, recording, &drawn, &of);
+        }
         None if !verdict.rows.is_empty() => rows(&mut svg, &verdict.rows),
         None => text(&mut svg, (50.0, TOP + 60.0), 24, SOFT, "no delay over time was recorded"),
     }
@@ -127,21 +133,23 @@ fn rows(svg: &mut String, rows: &[JudgedRow]) {
     }
 }
 
-/// Returns the flow whose delay the first expectation on a delay judges; without any expectation or beside a
-/// change, the first of the scenario: its delay answers no other expectation.
+/// Returns the flow whose delay the first expectation on a delay judges, missed ones before others; without
+/// any expectation or beside a change, the first of the scenario: its delay answers no other expectation.
 fn drawn<'a>(summary: &Summary, recording: &'a Recording) -> Option<Drawn<'a>> {
     let named = |name: &str| recording.flows.iter().find(|flow| flow.setup.name == name);
-    let judged = summary.expect.iter().find_map(|expect| {
+    let (held, missed): (Vec<_>, Vec<_>) = summary.expect.iter().partition(|expect| expect.holds);
+    let judged = missed.into_iter().chain(held).find_map(|expect| {
         let address = Address::parse(&expect.that).ok().filter(|address| address.metric.name == "owd")?;
         let Subject::Flow(name) = &address.subject else { return None };
         let is_tail = expect.that.contains(".p9") || expect.that.contains(".max");
-        Some(Drawn { flow: named(name)?, bound_s: upper(expect), is_tail })
+        Some(Drawn { flow: named(name)?, bound_s: upper(expect), during: address.during, is_tail })
     });
     if judged.is_none() && !summary.expect.is_empty() && recording.phases().len() < 2 {
         return None;
     }
     let first = || recording.flows.iter().find(|flow| !flow.setup.is_return && flow.brief().is_none());
-    let found = judged.or_else(|| Some(Drawn { flow: first()?, bound_s: None, is_tail: false }))?;
+    let found =
+        judged.or_else(|| Some(Drawn { flow: first()?, bound_s: None, during: None, is_tail: false }))?;
     (found.flow.brief().is_none() && found.flow.series().owd_p50.iter().any(Option::is_some)).then_some(found)
 }
 
@@ -152,7 +160,7 @@ fn upper(expect: &Expectation) -> Option<f64> {
         .reduce(f64::min)
 }
 
-fn curve(svg: &mut String, recording: &Recording, drawn: &Drawn<'_>) {
+fn curve(svg: &mut String, recording: &Recording, drawn: &Drawn<'_>, of: &str) {
     let series = drawn.flow.series();
     let delays = if drawn.is_tail { &series.owd_p99 } else { &series.owd_p50 };
     let end = recording.duration.as_secs_f64().max(1e-9);
@@ -171,7 +179,7 @@ fn curve(svg: &mut String, recording: &Recording, drawn: &Drawn<'_>) {
     let y = |delay: f64| BOTTOM - (BOTTOM - TOP) * (delay / top).clamp(0.0, 1.0);
     let statistic = if drawn.is_tail { "p99" } else { "median" };
     let name = cut(&drawn.flow.setup.name, 40);
-    text(svg, (LEFT, TOP - 14.0), 20, SOFT, &format!("delay of {name}, {statistic} of each interval"));
+    text(svg, (LEFT, TOP - 14.0), 20, SOFT, &format!("delay of {name}, {statistic} of each interval{of}"));
     for share in [0.0, 0.5, 1.0] {
         let delay = share * top / 1.05;
         let _ = write!(svg, "<path d=\"M{LEFT} {:.1}H{RIGHT}\" stroke=\"{GRID}\"/>", y(delay));
@@ -196,15 +204,22 @@ fn curve(svg: &mut String, recording: &Recording, drawn: &Drawn<'_>) {
         "<path d=\"{path}\" fill=\"none\" stroke=\"{CURVE}\" stroke-width=\"3\" stroke-linejoin=\"round\"/>"
     );
     if let Some(bound) = bound {
+        let ends = |during: During| [during.from, during.to].map(|at| x(at.as_secs_f64()));
+        let [from, to] = drawn.during.map_or([LEFT, RIGHT], ends);
         let _ = write!(
             svg,
-            "<path d=\"M{LEFT} {:.1}H{RIGHT}\" stroke=\"{BAD}\" stroke-width=\"2\" stroke-dasharray=\"8 5\"/>",
+            "<path d=\"M{from:.1} {0:.1}H{to:.1}\" stroke=\"{BAD}\" stroke-width=\"2\" stroke-dasharray=\"8 5\"/>",
             y(bound)
         );
-        end_text(svg, (RIGHT, y(bound) - 8.0), BAD, &format!("bound {}", figures::seconds(Some(bound))));
+        let words = format!("bound {}", short(bound));
+        end_text(svg, (to.max(LEFT + 100.0), y(bound) - 8.0), BAD, &words);
     }
     text(svg, (LEFT, BOTTOM + 24.0), 18, SOFT, "0");
-    end_text(svg, (RIGHT, BOTTOM + 24.0), SOFT, &figures::seconds(Some(end)));
+    end_text(svg, (RIGHT, BOTTOM + 24.0), SOFT, &short(end));
+}
+
+fn short(seconds: f64) -> String {
+    figures::without_zeros(&figures::seconds(Some(seconds)))
 }
 
 /// Returns the path of a curve, at most two points a column; a gap breaks it.
