@@ -83,6 +83,23 @@ fn a_sweep_decides_as_a_comparison_does() {
     assert_eq!(decision(&["sweep", "--into", "swept"]), compared);
 }
 
+/// A loss of 0 with every seed does not show that nothing is random, and no value at all shows nothing.
+#[test]
+fn equal_values_of_all_seeds_are_of_what_is_compared() {
+    let folder = folder();
+    let told = |show: &str, seeds: &str, start: &str| {
+        let vary = ["compare", "line.toml", "--vary", "link.line.rate=10mbit,20mbit", "--show", show];
+        let start = format!("flow.one.start={start}");
+        stdout(&lockgate(folder.path(), &[&vary[..], &["--seeds", seeds, "--set", &start]].concat()))
+    };
+    let equal = told("flow.one.loss", "1..3", "0s");
+    assert!(equal.contains("every seed gives the same values of what is compared\n"), "{equal}");
+    let none = told("flow.one.loss", "1..3", "5s");
+    assert!(none.contains("no variant has a value") && !none.contains("every seed"), "{none}");
+    let one = told("flow.one.owd.p99", "1", "0s");
+    assert!(one.contains("; too few values to tell of 1 other variant"), "{one}");
+}
+
 #[test]
 fn wrong_variations_and_metrics_are_refused_before_the_first_run() {
     let folder = folder();

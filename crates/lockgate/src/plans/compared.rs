@@ -157,9 +157,11 @@ impl<'a> Compared<'a> {
             (0..plan.metrics.len()).flat_map(|metric| self.verdicts(metric)).collect();
         lines.extend(self.unseen());
         lines.extend(self.without_values());
-        let mut intervals = self.metrics.iter().flat_map(|metric| metric.intervals.iter().flatten());
-        if plan.seeds.len() > 1 && intervals.all(|one| one.half_width.is_none()) {
-            lines.push("every seed gives the same values: nothing in this scenario is random".to_owned());
+        let mut intervals =
+            self.metrics.iter().flat_map(|metric| metric.intervals.iter().flatten()).peekable();
+        let has_values = intervals.peek().is_some();
+        if plan.seeds.len() > 1 && has_values && intervals.all(|one| one.half_width.is_none()) {
+            lines.push("every seed gives the same values of what is compared".to_owned());
         }
         lines
     }
@@ -280,7 +282,8 @@ impl<'a> Compared<'a> {
             _ => {}
         }
         if unknown > 0 {
-            let _ = write!(line, "; of {unknown} too few values to tell");
+            let others = figures::count(unknown as u64, "other variant");
+            let _ = write!(line, "; too few values to tell of {others}");
         }
         std::iter::once(line).chain(same).collect()
     }
