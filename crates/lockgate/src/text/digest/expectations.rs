@@ -65,9 +65,10 @@ fn margin(expect: &Expectation) -> String {
     if is_distance { margin.trim_end_matches(" its bound").to_owned() } else { margin }
 }
 
-/// Draws the part of its bound that an expectation uses; full only if it is missed.
+/// Draws the part of its bound that an expectation uses; full only if it is missed, and none without a value.
 fn gauge(expect: &Expectation) -> String {
     let filled = match (expect.holds, used(expect)) {
+        _ if expect.value.is_none() && expect.members.is_none() => return String::new(),
         (false, _) => GAUGE,
         (true, None) => return String::new(),
         (true, Some(used)) => ((used * GAUGE as f64).round() as usize).min(GAUGE - 1),
@@ -108,9 +109,9 @@ mod tests {
     use super::*;
     use lockgate_measure::summary::{Bound, Expected};
 
-    fn gauge_of(bounds: &[Bound], value: f64) -> String {
+    fn gauge_of(bounds: &[Bound], value: impl Into<Option<f64>>) -> String {
         let expected = Expected { bounds: bounds.to_vec(), ..Expected::default() };
-        gauge(&Expectation::judge(&expected, vec![Some(value)]))
+        gauge(&Expectation::judge(&expected, vec![value.into()]))
     }
 
     #[test]
@@ -123,5 +124,6 @@ mod tests {
         assert_eq!(gauge_of(&[Bound::Between(6.6, 6.9)], 6.75), "▯▯▯▯▯▯");
         assert_eq!(gauge_of(&[Bound::AtLeast(6.6), Bound::AtMost(6.9)], 6.85), "▮▮▮▮▯▯");
         assert_eq!(gauge_of(&[Bound::AtMost(0.0)], 0.0), "", "no part of nothing");
+        assert_eq!(gauge_of(&[Bound::Below(0.05)], None), "", "nothing was observed");
     }
 }
