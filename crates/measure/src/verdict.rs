@@ -67,14 +67,21 @@ impl Summary {
         let mut changes = changes::sentences(self);
         let first = self.first_change(&changes).map(|index| changes.remove(index));
         let is_worse = first.as_ref().is_some_and(|told| told.is_worse);
+        let mut members = None;
         let (headline, held, hurts) = match (first, exceptions(self)) {
             (Some(told), _) => (told.sentence, Some(headline(self, outcome)), is_worse),
-            // Members that pay are more than an expectation that allows it.
-            (None, Some(except)) => (except, Some(judgement(self, outcome)), true),
+            // Members that pay are more than an expectation that allows it, and less than one that is missed.
+            (None, Some(except)) if outcome == Outcome::Held => {
+                (except, Some(judgement(self, outcome)), true)
+            }
+            (None, Some(except)) => {
+                members = Some(except);
+                (judgement(self, outcome), None, false)
+            }
             (None, None) => (judgement(self, outcome), None, false),
         };
         let change_first = held.is_some();
-        let mut findings: Vec<String> = held.into_iter().collect();
+        let mut findings: Vec<String> = held.into_iter().chain(members).collect();
         findings.extend(changes.into_iter().map(|told| told.sentence));
         findings.extend(blame::full_port(self));
         findings.push(longest_wait(self));

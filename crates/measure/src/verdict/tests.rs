@@ -170,6 +170,16 @@ fn of_many_flows_the_exceptions_are_said_too() {
     let verdict = summary.verdict();
     assert_eq!(verdict.headline, "1 of 4 video flows (25.0 %) has loss above 1 %: video/1, 19.0 %.");
     assert!(verdict.change_first && verdict.hurts && verdict.findings[0] == "It holds.", "{verdict:?}");
+    // What is missed comes before members that an expectation allows to miss.
+    let mut both = summary.clone();
+    let missed = Expected { that: "flow.video/2.loss".to_owned(), held_by: None, ..expected.clone() };
+    both.flows["video/2"].loss_ratio = Some(0.02);
+    both.expect.clear();
+    assert_eq!(both.expect(&Expected { held_by: Some(0.5), ..expected.clone() }), Ok(true));
+    assert_eq!(both.expect(&missed), Ok(false));
+    let told = both.verdict();
+    assert_eq!(told.headline, "1 of 2 missed: video/2 loss 2.00 %, 2 times its bound of 1 %.");
+    assert!(!told.change_first && told.findings[0].starts_with("2 of 4 video flows (50.0 %) "), "{told:?}");
     // One that received nothing keeps no bound, but is not the worst value.
     let mut silent = summary.clone();
     silent.flows["video/1"].loss_ratio = None;
