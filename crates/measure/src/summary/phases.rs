@@ -140,6 +140,26 @@ pub(super) fn phases(recording: &Recording) -> Vec<PhaseSummary> {
     recording.phases().iter().enumerate().map(phase).collect()
 }
 
+/// Splits paths or values that are joined by commas; those within quotes or brackets are of one.
+fn settings(text: &str) -> Vec<&str> {
+    let (mut depth, mut is_quoted, mut from) = (0_usize, false, 0);
+    let mut parts = Vec::new();
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            '{' | '[' if !is_quoted => depth += 1,
+            '}' | ']' if !is_quoted => depth = depth.saturating_sub(1),
+            ',' if !is_quoted && depth == 0 => {
+                parts.push(text[from..at].trim());
+                from = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[from..].trim());
+    parts
+}
+
 /// Returns the name of a change as a reader would say it: the path without the words that every path has. Of
 /// several paths in one change each has its value.
 pub(crate) fn change(path: &str, value: &str) -> String {
@@ -148,7 +168,7 @@ pub(crate) fn change(path: &str, value: &str) -> String {
         let path = path.strip_suffix(".root").unwrap_or(path);
         path.strip_prefix("link.").unwrap_or(path).replace(".queue.", " ")
     };
-    let (paths, values): (Vec<&str>, Vec<&str>) = (path.split(", ").collect(), value.split(", ").collect());
+    let (paths, values) = (settings(path), settings(value));
     if paths.len() == values.len() {
         let each = paths.iter().zip(values).map(|(path, value)| format!("{} = {value}", name(path)));
         return each.collect::<Vec<_>>().join(", ");

@@ -516,6 +516,11 @@ mod of_changes {
             ("port.a:b.root", "fair", "a:b = fair"),
             ("link.l.loss, link.l.delay", "0%, 50ms", "l.loss = 0%, l.delay = 50ms"),
             ("link.l.rate", "{ up = 1mbit, down = 2mbit }", "l.rate = { up = 1mbit, down = 2mbit }"),
+            (
+                "link.l.rate, link.l.delay",
+                "{ up = 1mbit, down = 2mbit }, 3ms",
+                "l.rate = { up = 1mbit, down = 2mbit }, l.delay = 3ms",
+            ),
             ("port.a:b.queue.q.limit", "5p", "a:b q.limit = 5p"),
         ] {
             assert_eq!(change(path, value), words);
