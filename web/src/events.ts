@@ -24,8 +24,8 @@ const segments = (path: string): string[] =>
 /** Longest short label, in characters. */
 const SHORT = 34;
 
-/** Step of a controller: `port wan: 7mbit -> 3mbit: the line is queueing: less is …; delay 9 ms above its usual`. */
-const STEP = /^port \S+: ([\d.]+)([kmg]?)bit -> ([\d.]+)([kmg]?)bit: ([^:;]+)/;
+/** Step of a controller: `port wan: 7mbit -> 3mbit: the line is queueing: less is …; delay 9 ms above its usual`; with `would be set`, it is only observed. */
+const STEP = /^port \S+: ([\d.]+)([kmg]?)bit -> ([\d.]+)([kmg]?)bit( would be set)?: ([^:;]+)/;
 const UNITS: Record<string, number> = { "": 1, k: 1e3, m: 1e6, g: 1e9 };
 
 /** A step of a controller: its rates in bits per second, and its reason in a few words. */
@@ -33,22 +33,28 @@ export interface Step {
   from: number;
   to: number;
   why: string;
+  applied: boolean;
 }
 
 /** Returns a controller's step from its event; null for any other event. */
 export function stepOf({ path, text }: EventFields): Step | null {
-  const [whole, from, fromUnit = "", to, toUnit = "", why = ""] = STEP.exec(path === "" ? text : "") ?? [];
-  if (whole === undefined) return null;
-  return { from: Number(from) * (UNITS[fromUnit] ?? 1), to: Number(to) * (UNITS[toUnit] ?? 1), why };
+  const found = STEP.exec(path === "" ? text : "");
+  if (found === null) return null;
+  const [, from, fromUnit = "", to, toUnit = "", observed, why = ""] = found;
+  const rate = (number: string | undefined, unit: string) => Number(number) * (UNITS[unit] ?? 1);
+  return { from: rate(from, fromUnit), to: rate(to, toUnit), why, applied: observed === undefined };
 }
 
 /**
  * Returns the label of an event's rule: `router:client → fair`, `voice limit → 20p`, `web.owd.p95 missed`, of a controller's step
- * `3 Mbit/s: the line is queueing`.
+ * `3 Mbit/s: the line is queueing`, or `would be 3 Mbit/s`.
  */
 export function eventLabel(event: EventFields): string {
   const step = stepOf(event);
-  if (step !== null) return shortened(`${quantity(step.to, "bit/s")}: ${step.why}`, SHORT);
+  if (step !== null) {
+    const rate = quantity(step.to, "bit/s");
+    return step.applied ? shortened(`${rate}: ${step.why}`, SHORT) : `would be ${rate}`;
+  }
   if (event.path === "") return shortened(event.text || event.value || event.kind, SHORT);
   if (event.kind === "expect")
     return shortened(`${event.path.replace(/^(flow|port|group)\./, "")} missed`, SHORT);

@@ -197,6 +197,10 @@ describe("events at their rules", () => {
       change("", "", "note", "port a:b: 7.1mbit -> 3.2mbit: the line is queueing: less is sent"),
       "3.2 Mbit/s: the line is queueing",
     ],
+    [
+      change("", "", "note", "port a:b: 7.1mbit -> 3.2mbit would be set: the line is queueing: less is sent"),
+      "would be 3.2 Mbit/s",
+    ],
   ])("%j", (event, wanted) => expect(spaced(eventLabel(event))).toBe(wanted));
 
   it("stand beside rules as far as there is room, and count those that have none", () => {

@@ -21,12 +21,15 @@ pub struct Marks {
     /// Rate of the latest step, and the reason of the latest step that changed it.
     latest: Rate,
     cause: Reason,
+    /// If false, the rate is only observed: the port keeps its own.
+    is_applied: bool,
 }
 
 impl Marks {
-    /// Begins at the rate of a controller's start.
-    pub fn new(rate: Rate) -> Self {
-        Self { at: Instant::ZERO, rate, why: Why::Start, latest: rate, cause: Reason::default() }
+    /// Begins at the rate of a controller's start; `is_applied`: the port gets the rates.
+    pub fn new(rate: Rate, is_applied: bool) -> Self {
+        let (why, cause) = (Why::Start, Reason::default());
+        Self { at: Instant::ZERO, rate, why, latest: rate, cause, is_applied }
     }
 
     /// Returns the words of a step that is worth a mark: an outage, its end, another path, or a rate that
@@ -46,7 +49,8 @@ impl Marks {
             return None;
         }
         let said = if is_rare { reason } else { self.cause };
-        let text = format!("{} -> {}: {said}", Rounded(self.rate), Rounded(rate));
+        let would_be = if self.is_applied { "" } else { " would be set" };
+        let text = format!("{} -> {}{would_be}: {said}", Rounded(self.rate), Rounded(rate));
         (self.at, self.rate, self.why) = (now, rate, reason.why);
         Some(text)
     }
@@ -77,7 +81,7 @@ mod tests {
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
         let mbit = |mbit: u64| Rate::from_bits(mbit * 1_000_000);
         let reason = |why| Reason { why, ..Reason::default() };
-        let mut marks = Marks::new(mbit(8));
+        let mut marks = Marks::new(mbit(8), true);
         assert_eq!(marks.take(at(600), mbit(10), reason(Why::Grow)), None, "a quarter");
         let text = marks.take(at(610), mbit(11), reason(Why::Grow)).expect("a mark");
         assert_eq!(text, "8mbit -> 11mbit: no queue on the line: the rate grows");
@@ -91,6 +95,8 @@ mod tests {
         assert!(marks.take(at(1210), mbit(1), reason(Why::Outage)).is_some());
         assert_eq!(marks.take(at(2000), mbit(9), reason(Why::Outage)), None, "the same one");
         assert!(marks.take(at(2010), mbit(1), reason(Why::Resumed)).is_some());
+        let text = Marks::new(mbit(8), false).take(at(610), mbit(11), reason(Why::Grow)).expect("a mark");
+        assert_eq!(text, "8mbit -> 11mbit would be set: no queue on the line: the rate grows");
     }
 
     #[test]

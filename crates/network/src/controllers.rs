@@ -59,7 +59,7 @@ impl Controllers {
             overhead: scenario.ports[*port].pace.overhead,
             line: line_of(scenario, *port, autorate.line),
             offered_before: 0.0,
-            marks: Marks::new(autorate.bounds.start),
+            marks: Marks::new(autorate.bounds.start, !autorate.observe_only),
             unused: Unused::default(),
             probed: autorate.probes.iter().map(|flow| probed(*flow)).collect(),
         };

@@ -51,7 +51,7 @@ impl Stepper {
             active: Instant::ZERO,
             reason: Reason::default(),
             steps: [0; Why::ALL.len()],
-            marker: Marks::new(model.bounds.start),
+            marker: Marks::new(model.bounds.start, !model.observe_only),
             marks: VecDeque::new(),
             marked: 0,
             unused: Unused::default(),
@@ -63,7 +63,7 @@ impl Stepper {
     pub(crate) fn begin_at(&mut self, rate: Rate) {
         let Autorate { law, parameters, bounds, .. } = &self.model;
         self.controller = Controller::new(*law, parameters, Bounds { start: rate, ..*bounds });
-        self.marker = Marks::new(self.controller.rate());
+        self.marker = Marks::new(self.controller.rate(), !self.model.observe_only);
     }
 
     /// Returns the time of the next step.

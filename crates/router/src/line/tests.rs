@@ -136,7 +136,11 @@ fn a_stepper_counts_its_reasons_and_begins_where_another_ended() {
     );
     next.begin_at(stepper.rate());
     assert_eq!(next.rate(), stepper.rate());
-    assert_eq!(self::stepper("observe_only = true").applied(), None);
+    let mut observing = self::stepper("start = \"8mbit\"\nobserve_only = true");
+    assert_eq!(observing.applied(), None);
+    let marks = (1..=100).flat_map(|step| observing.step(ms(10 * step), &queue(40 + 5 * step.min(20))).marks);
+    let marks: Vec<String> = marks.collect();
+    assert!(marks.iter().any(|text| text.contains("mbit would be set: the line is queueing")), "{marks:?}");
 }
 
 #[test]
