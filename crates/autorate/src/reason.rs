@@ -7,10 +7,10 @@ use lockgate_engine::units::{Duration, Rate};
 /// Cause of a step's rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
-    /// No signal yet.
+    /// No signal.
     #[default]
     Start,
-    /// Little is sent: nothing is learnt, and the rate stays.
+    /// Little is sent: nothing is learnt, and the rate does not fall.
     Idle,
     /// Nothing calls for a change.
     Hold,
@@ -72,8 +72,8 @@ impl Why {
     /// Returns it as a sentence without a full stop.
     pub const fn sentence(self) -> &'static str {
         match self {
-            Self::Start => "no signal yet",
-            Self::Idle => "little is sent: the rate stays",
+            Self::Start => "no signal",
+            Self::Idle => "little is sent: the rate does not fall",
             Self::Hold => "nothing calls for a change",
             Self::Grow => "no queue on the line: the rate grows",
             Self::Full => "the line is full: the rate follows what it delivers",
