@@ -178,6 +178,11 @@ impl Flows {
         }
     }
 
+    /// Forgets a flow whose connection was reset: what is on its way is never acknowledged.
+    pub fn on_reset(&mut self, key: u64) {
+        self.remembered -= self.of.remove(&key).map_or(0, |flow| flow.outstanding.len());
+    }
+
     /// Forgets the flows without packets.
     fn forget(&mut self, now: Instant) {
         let Self { of, remembered, .. } = self;

@@ -99,6 +99,8 @@ pub struct Segment {
     pub block_count: u8,
     /// Time stamps: of the sender, and the one that it echoes.
     pub stamps: Option<[u32; 2]>,
+    /// True if it resets the connection.
+    pub is_reset: bool,
 }
 
 /// Kinds of TCP options (RFC 9293, 2018, 7323).
@@ -109,6 +111,9 @@ const STAMPS: u8 = 8;
 
 /// Flag of TCP for a valid acknowledgement number.
 const ACK: u8 = 0x10;
+
+/// Flag of TCP that resets the connection.
+const RESET: u8 = 0x04;
 
 impl Segment {
     /// Reads the segment in the IP packet at `offset`; `None` if it has none. Of a frame that is cut,
@@ -121,6 +126,7 @@ impl Segment {
             sequence: tcp.sequence_number(),
             payload: tcp.payload().len() as u32,
             acknowledgement: (flags & ACK != 0).then(|| tcp.acknowledgment_number()),
+            is_reset: flags & RESET != 0,
             ..Self::default()
         };
         segment.read_options(tcp.options());

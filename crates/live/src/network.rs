@@ -136,7 +136,7 @@ impl Runtime for FrameRuntime {
     }
 
     fn passage(&self, packet: &Packet) -> Option<Passage> {
-        let Segment { sequence, payload, acknowledgement, blocks, block_count, stamps } =
+        let Segment { sequence, payload, acknowledgement, blocks, block_count, stamps, .. } =
             Segment::read(self.frames.bytes(packet.payload), ETHERNET)?;
         let [stamp, echo] = [0, 1].map(|index: usize| stamps.map(|stamps| stamps[index]));
         let acknowledged = |number| Acknowledgement { number, blocks, block_count, echo };

@@ -94,6 +94,10 @@ impl Line {
         *sent += frame.len() as u64;
         if fields.protocol == TCP {
             if let Some(segment) = reads_acknowledgements.then(|| Segment::read(frame, offset)).flatten() {
+                if segment.is_reset {
+                    flows.on_reset(key);
+                    return;
+                }
                 let data = Data {
                     sequence: segment.sequence,
                     payload: segment.payload,
@@ -114,11 +118,15 @@ impl Line {
         let Some(ip) = IpHeader::read(frame) else { return };
         if ip.fields.protocol == TCP && reads {
             let Some(segment) = Segment::read(frame, ip.offset) else { return };
+            let key = self.key(&ip.fields, true);
+            if segment.is_reset {
+                self.sides[other].flows.on_reset(key);
+                return;
+            }
             let Some(number) = segment.acknowledgement else { return };
             let (blocks, block_count) = (segment.blocks, segment.block_count);
             let echo = segment.stamps.map(|[_, echo]| echo);
             let acknowledgement = Acknowledgement { number, blocks, block_count, echo };
-            let key = self.key(&ip.fields, true);
             self.sides[other].flows.on_acknowledgement(key, acknowledgement, at);
         } else if let Some(prober) = &mut self.prober
             && let Some((indices, rtt)) = prober.on_arrival(frame, &ip, at)

@@ -142,6 +142,7 @@ fn a_segment_has_its_data_its_blocks_and_its_time_stamps() {
     let bare = Segment { sequence: 256, acknowledgement: Some(0x0102_0304), ..Segment::default() };
     assert_eq!(of(0x10, &[], &[]), bare, "the padding of the frame is no data");
     assert_eq!(of(0x02, &[], &[]), Segment { acknowledgement: None, ..bare });
+    assert_eq!(of(0x14, &[], &[]), Segment { is_reset: true, ..bare });
     assert_eq!(of(0x18, &stamps, &[7; 9]), Segment { payload: 9, stamps: Some([300, 200]), ..bare });
     let both: Vec<u8> = stamps.into_iter().chain(blocks).collect();
     let expected =

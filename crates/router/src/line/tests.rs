@@ -72,6 +72,28 @@ fn acknowledgements_of_one_side_arrive_at_the_other() {
     assert_eq!(line.take(1, ms(60), false).delivered, None, "no controller reads them");
 }
 
+/// After a reset from either end nothing more is acknowledged: what was on its way shows no delay.
+#[test]
+fn a_reset_connection_has_nothing_on_its_way() {
+    let reset = |ports, flags| {
+        let mut segment = segment(ports, 2000, 0, 0);
+        segment[13] = flags;
+        segment
+    };
+    for is_arriving in [true, false] {
+        let mut line = line([true, false]);
+        leave(&mut line, 0, &frame(TCP, HOME, FAR, &segment([5, 80], 1000, 1, 1000)), ms(0));
+        leave(&mut line, 0, &frame(TCP, HOME, FAR, &segment([6, 80], 1000, 1, 1000)), ms(7));
+        assert_eq!(line.take(0, ms(20), false).oldest, milliseconds(13));
+        if is_arriving {
+            line.on_arrival(1, &frame(TCP, FAR, HOME, &reset([80, 6], 0x04)), ms(30));
+        } else {
+            leave(&mut line, 0, &frame(TCP, HOME, FAR, &reset([6, 80], 0x14)), ms(30));
+        }
+        assert_eq!(line.take(0, ms(40), false).oldest, milliseconds(40), "the other connection");
+    }
+}
+
 #[test]
 fn a_probe_begins_behind_the_queues_and_serves_both_sides() {
     let mut line = line([false; 2]);
