@@ -182,6 +182,13 @@ fn suffix(queue: &KernelQueue) -> &'static str {
 fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> PortSample {
     let mut queues: Vec<QueueSample> = Vec::with_capacity(tree.queues.len());
     let mut sent_bps = 0.0;
+    // The kernel counts the backlog of a class at its leaves: that of one above is not known, nor its delay.
+    let mut inner = vec![false; tree.queues.len()];
+    for Branch { above, .. } in tree.queues.iter().filter(|branch| branch.queue.is_class) {
+        if let Some(above) = above {
+            inner[*above] = tree.queues[*above].queue.is_class;
+        }
+    }
     // Of each queue of the tree: its index among the samples, which have tins besides, and its rate.
     let (mut slots, mut sent) = (Vec::with_capacity(tree.queues.len()), Vec::new());
     for (position, Branch { queue, above, .. }) in tree.queues.iter().enumerate() {
@@ -191,6 +198,9 @@ fn port(index: usize, tree: &Tree, states: &mut [State], interval_s: f64) -> Por
         let waiting = (waits.backlog_packets.into(), waits.backlog_bytes.into());
         let mut sample = state.close(waiting, interval_s, |emit| queue.statistics.own.emit(emit));
         sample.parent = parent;
+        if inner[position] {
+            sample.sojourn_mean_s = None;
+        }
         if let Some(delay_s) = queue.statistics.own.delay_s() {
             sample.sojourn_mean_s = Some(delay_s);
         }
@@ -397,6 +407,41 @@ mod tests {
         looks.look(&fresh);
         let sample = looks.close(&[fresh], 4.0);
         assert_eq!((sample.ports[0].queues[0].sent_bps, sample.ports[0].queues[0].dropped_packets), (0.0, 0));
+    }
+
+    #[test]
+    fn a_class_above_others_has_no_delay() {
+        let class = |handle, parent, sent_bytes| {
+            let mut class = KernelQueue {
+                handle,
+                parent,
+                is_class: true,
+                kind: "htb".to_owned(),
+                ..KernelQueue::default()
+            };
+            class.statistics.sent_bytes = sent_bytes;
+            class
+        };
+        let mut looks = Looks::default();
+        let tree = |bytes| {
+            let root = KernelQueue {
+                handle: 0x0001_0000,
+                parent: u32::MAX,
+                kind: "htb".to_owned(),
+                ..KernelQueue::default()
+            };
+            let above = class(0x0001_0001, u32::MAX, bytes);
+            let mut leaf = class(0x0001_0010, 0x0001_0001, bytes);
+            leaf.statistics.queue.backlog_bytes = 1000;
+            Tree::of(3, "eth0", vec![root, above, leaf])
+        };
+        looks.look(&tree(0));
+        looks.close(&[tree(0)], 1.0);
+        looks.look(&tree(125_000));
+        let sample = looks.close(&[tree(125_000)], 2.0);
+        let [_, above, leaf] = &sample.ports[0].queues[..] else { panic!("{sample:?}") };
+        assert_eq!((above.name.as_str(), above.sent_bps, above.sojourn_mean_s), ("1:1", 1e6, None));
+        assert_eq!((leaf.name.as_str(), leaf.sojourn_mean_s), ("1:10", Some(0.008)));
     }
 
     #[test]
