@@ -30,6 +30,8 @@ pub(crate) struct View<'a> {
     pub(crate) plain: bool,
     /// True for lines of JSON.
     pub(crate) json: bool,
+    /// Effect of the key `q`, in words.
+    pub(crate) quits: &'static str,
 }
 
 /// Serves the session. Returns the line with its address, for the user.
@@ -94,5 +96,5 @@ pub(crate) fn show(
         return Ok(());
     }
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Ok(view::show(hub, frames, colour, interrupt::flag(), messages)?)
+    Ok(view::show(hub, frames, (colour, options.quits), interrupt::flag(), messages)?)
 }

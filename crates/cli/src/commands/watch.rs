@@ -295,6 +295,7 @@ fn view_of(arguments: &Watch) -> View<'_> {
         changes_host: false,
         plain: arguments.plain,
         json: arguments.json,
+        quits: "end the run; the verdict is printed",
     }
 }
 

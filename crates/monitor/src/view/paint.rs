@@ -30,8 +30,8 @@ pub(crate) fn paint(screen: &Screen, frame: &mut Frame<'_>) {
     let (_, most_flows, most_events, selected) = by_height;
     // Until something happens, its lines belong to the curves.
     let events = u16::try_from(screen.events.len()).unwrap_or(u16::MAX).clamp(1, most_events);
-    // The kernel knows queues and no flows.
-    let title = u16::from(screen.status.mode != "kernel");
+    // The kernel and a router count packets by queue, and know no flows.
+    let title = u16::from(!["kernel", "route"].contains(&screen.status.mode));
     let flows = (flows::shown(screen).count() as u16).min(most_flows) + title;
     let left_out = usize::from(screen.left_out() > 0);
     let lines = u16::try_from(screen.lines().len() + 1 + left_out).unwrap_or(u16::MAX);

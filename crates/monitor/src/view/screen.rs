@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lockgate_engine::units::Duration as RunTime;
 use lockgate_measure::monitor::{EventSample, PortSample, QueueSample, Sample};
-use lockgate_session::{Knob, LONGEST_INTERVAL, SHORTEST_INTERVAL, Status};
+use lockgate_session::{Knob, LONGEST_INTERVAL, PortStatus, SHORTEST_INTERVAL, Status};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::past::{Changes, Past, Point};
@@ -57,6 +57,8 @@ pub(crate) struct Screen {
     pub(crate) message: String,
     pub(crate) missed: u64,
     pub(crate) colour: bool,
+    /// Effect of the key `q`, in words.
+    pub(crate) quits: &'static str,
 }
 
 /// Returns the delay of a queue that is shown: the 99th percentile, or the mean if no packet was timed.
@@ -113,6 +115,7 @@ impl Screen {
             message: String::new(),
             missed: 0,
             colour,
+            quits: "quit; the verdict is printed",
         }
     }
 
@@ -232,6 +235,29 @@ impl Screen {
         knobs
     }
 
+    /// Returns true if something can be set.
+    pub(crate) fn has_knobs(&self) -> bool {
+        let of_port =
+            |port: &PortStatus| port.root.is_some() || port.queues.iter().any(|(_, knobs)| !knobs.is_empty());
+        self.status.ports.iter().any(of_port) || self.status.links.iter().any(|link| !link.knobs.is_empty())
+    }
+
+    /// Returns true if a port has another tree.
+    pub(crate) fn has_trees(&self) -> bool {
+        let mut roots = self.status.ports.iter().filter_map(|port| port.root.as_ref());
+        roots.any(|root| root.choices.len() > 1)
+    }
+
+    /// Returns true if the interval of samples can be set: that of a router is an option of its start.
+    pub(crate) fn has_interval(&self) -> bool {
+        self.status.mode != "route"
+    }
+
+    /// Returns true if time can be held: that of a simulation.
+    pub(crate) fn can_be_held(&self) -> bool {
+        !["live", "kernel", "route"].contains(&self.status.mode)
+    }
+
     /// Handles a key.
     pub(crate) fn press(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c') {
@@ -278,11 +304,11 @@ impl Screen {
                 let at = SPANS_S.iter().position(|span| *span == self.span_s).unwrap_or(0);
                 self.span_s = SPANS_S[(at + 1) % SPANS_S.len()];
             }
-            KeyCode::Char('h') if !["live", "kernel"].contains(&self.status.mode) => {
+            KeyCode::Char('h') if self.can_be_held() => {
                 return KeyRequest::Hold(!self.status.held);
             }
-            KeyCode::Char('[') => return self.interval(false),
-            KeyCode::Char(']') => return self.interval(true),
+            KeyCode::Char('[') if self.has_interval() => return self.interval(false),
+            KeyCode::Char(']') if self.has_interval() => return self.interval(true),
             _ => {}
         }
         KeyRequest::Nothing

@@ -19,29 +19,31 @@ const FRAME: Duration = Duration::from_millis(40);
 /// Channel of messages shown below the picture.
 pub type Messages = (Sender<String>, Receiver<String>);
 
-/// Shows the screen until the user quits or `interrupt` is set. A terminal that hangs up sets `interrupt`.
+/// Shows the screen until the user quits, which does what `quits` says, or `interrupt` is set. A terminal that
+/// hangs up sets `interrupt`.
 ///
 /// # Errors
 /// [`Error::Terminal`] if the terminal cannot be drawn on.
 pub fn show(
     hub: &Arc<Hub>,
     frames: Frames,
-    colour: bool,
+    (colour, quits): (bool, &'static str),
     interrupt: &AtomicBool,
     messages: Messages,
 ) -> Result<(), Error> {
-    draw(hub, frames, colour, interrupt, messages).map_err(Error::Terminal)
+    let mut screen = Screen::new(hub.status(), colour);
+    screen.quits = quits;
+    draw(hub, frames, screen, interrupt, messages).map_err(Error::Terminal)
 }
 
 fn draw(
     hub: &Arc<Hub>,
     mut frames: Frames,
-    colour: bool,
+    mut screen: Screen,
     interrupt: &AtomicBool,
     (told, answers): Messages,
 ) -> io::Result<()> {
     let mut terminal = ratatui::try_init()?;
-    let mut screen = Screen::new(hub.status(), colour);
     let pressed = Keys::start().inspect_err(|_| {
         let _ = ratatui::try_restore();
     })?;

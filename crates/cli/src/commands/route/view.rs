@@ -67,6 +67,7 @@ fn begin<'a>(
         changes_host: false,
         plain: false,
         json: false,
+        quits: "END THE ROUTER: the kernel has the interfaces again",
     };
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {

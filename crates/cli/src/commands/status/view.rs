@@ -38,6 +38,7 @@ pub(super) fn show(
         changes_host: false,
         plain: arguments.plain,
         json: arguments.json,
+        quits: "leave the view; the router goes on",
     };
     let frames = hub.subscribe();
     if let Some(address) = arguments.web {

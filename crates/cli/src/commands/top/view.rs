@@ -87,6 +87,7 @@ fn view_of<'a>(arguments: &'a Top, read_only: Option<&'static str>) -> View<'a> 
         changes_host: arguments.set && read_only.is_none(),
         plain: arguments.plain,
         json: arguments.json,
+        quits: "leave the view; the queues stay as they are",
     }
 }
 

@@ -21,7 +21,7 @@ const KEYS: [(&str, &str, &str); 12] = [
     ("space", "freeze the picture; samples are still taken", "␣ freeze"),
     ("h", "hold the time of the simulation, and go on", "h hold"),
     ("?", "this help", "? help"),
-    ("q", "quit; the verdict is printed", "q quit"),
+    ("q", "", "q quit"),
 ];
 
 /// Explanations of the figures.
@@ -33,10 +33,17 @@ const WORDS: [&str; 5] = [
     "p50, p99: time in the port of the packets sent; drop: dropped in the interval",
 ];
 
-/// Returns the keys that can be pressed. A live run cannot be held.
+/// Returns the keys that have an effect on what is shown.
 fn keys_of(screen: &Screen) -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
-    let is_live = screen.status.mode == "live";
-    KEYS.into_iter().filter(move |(key, ..)| !(is_live && *key == "h"))
+    let (has_knobs, has_trees) = (screen.has_knobs(), screen.has_trees());
+    let keys = KEYS.into_iter().filter(move |(key, ..)| match *key {
+        "← →" | "+ -" | "Enter" => has_knobs,
+        "r" => has_trees,
+        "[ ]" => screen.has_interval(),
+        "h" => screen.can_be_held(),
+        _ => true,
+    });
+    keys.map(|(key, does, short)| (key, if key == "q" { screen.quits } else { does }, short))
 }
 
 /// Returns the keys in a line.

@@ -372,6 +372,31 @@ fn help_closes_with_any_key_and_holds_no_live_run() {
     assert!(!trimmed(&screen, 80, 24).contains("hold the time"));
 }
 
+/// A router is changed by its policy, and ends with its own view alone.
+#[test]
+fn keys_without_effect_are_not_offered() {
+    let mut screen = home();
+    screen.quits = "leave the view; the router goes on";
+    let status = Arc::make_mut(&mut screen.status);
+    status.mode = "route";
+    for port in &mut status.ports {
+        (port.root, port.queues) = (None, Vec::new());
+    }
+    status.links.iter_mut().for_each(|link| link.knobs.clear());
+    Arc::make_mut(screen.sample.as_mut().expect("a sample")).flows.clear();
+    press(&mut screen, KeyCode::Char('?'));
+    let text = trimmed(&screen, 120, 40);
+    for absent in ["knob", "step", "type", "replace", "more often", "hold", "verdict", "received"] {
+        assert!(!text.contains(absent), "{absent}: {text}");
+    }
+    assert!(text.contains("leave the view; the router goes on"), "{text}");
+    assert!(text.ends_with("↑↓ queue / find z zoom ␣ freeze ? help q quit\n"), "{text}");
+    press(&mut screen, KeyCode::Char('?'));
+    for key in ['[', ']', 'h', 'r', '+'] {
+        assert_eq!(press(&mut screen, KeyCode::Char(key)), KeyRequest::Nothing, "{key}");
+    }
+}
+
 /// A stream or a recording may have any number.
 #[test]
 fn a_picture_of_the_largest_numbers_is_drawn_too() {
