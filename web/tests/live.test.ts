@@ -8,6 +8,7 @@ import { keep } from "../src/live/feed";
 import { History } from "../src/live/history";
 import { insideOf } from "../src/live/inside";
 import { readable } from "../src/live/knobs";
+import { canBeSaved, fidelityOf, keysOf } from "../src/live/offers";
 import { portAt } from "../src/live/parts";
 import { withPast } from "../src/live/past";
 import { Progress } from "../src/live/progress";
@@ -266,5 +267,39 @@ describe("the delay before and after a change", () => {
       return { ...one, ports: [waits(forth, there), waits(back, here)] };
     });
     expect(new Effects().of(link, [link], moved)).toBe("delay p99 at b->a: 1.0 ms → 300.0 ms");
+  });
+});
+
+describe("what is offered", () => {
+  it("has an effect", () => {
+    expect(keysOf({ mode: "sim" }, false)).toMatch(/a click on a flow.*m mark.*Enter sets a knob/);
+    const reading = keysOf({ mode: "live" }, true);
+    expect(reading).toContain("a click on a flow");
+    for (const mode of ["route", "kernel"]) {
+      for (const absent of ["flow", "mark", "knob"]) expect(keysOf({ mode }, true)).not.toContain(absent);
+      expect(canBeSaved({ mode })).toBe(false);
+    }
+    expect(reading).not.toMatch(/mark|knob/);
+    expect(canBeSaved({ mode: "live" })).toBe(true);
+  });
+
+  it("says why a router is in doubt once, and nothing of frames that did not leave", () => {
+    const fidelity = { late_p99_s: null, host_losses: 0, stood_still_s: 0, unfaithful: [] as string[] };
+    const router = {
+      mode: "egress",
+      interfaces: [],
+      policy: 1,
+      is_on_trial: false,
+      lost_by: [],
+      bypassed_frames: 3,
+      bypass: "`lg3` is down",
+    } as unknown as NonNullable<Sample["router"]>;
+    expect(fidelityOf(fidelity, router).text).toBe("");
+    const open = fidelityOf({ ...fidelity, unfaithful: ["`lg3` is down", "filtered"] }, router);
+    expect(open).toMatchObject({ text: "⚠ alarm", ok: false, reasons: "filtered" });
+    const late = fidelityOf({ ...fidelity, late_p99_s: 66e-6 }, undefined);
+    expect(late.text).toMatch(/^frames leave 66.*s late \(p99\) ✓$/);
+    expect(fidelityOf({ ...fidelity, late_p99_s: 66e-6 }, router).title).toContain("last interval");
+    expect(fidelityOf({ ...fidelity, unfaithful: ["late"] }, null).text).toBe("⚠ not faithful");
   });
 });

@@ -1,7 +1,7 @@
 /** The page of a running run: topology, queues with knobs, strips over time, events; pause and scrub. */
 import "uplot/dist/uPlot.min.css";
 import "../style/live.css";
-import { announce, h, Sight, svg } from "../dom";
+import { announce, h, Sight, svg, writeCoded } from "../dom";
 import { eventLabel } from "../events";
 import type { Sample, Status } from "../generated/lockgate";
 import { Bands } from "../live/bands";
@@ -14,11 +14,11 @@ import { FlowTable } from "../live/flow-table";
 import { History } from "../live/history";
 import { Inside } from "../live/inside";
 import { KnobPanel } from "../live/knobs";
+import { canBeSaved, fidelityOf, keysOf } from "../live/offers";
 import { Painter } from "../live/painter";
 import { portAt } from "../live/parts";
 import { Past } from "../live/past";
 import { Progress } from "../live/progress";
-import { time } from "../live/quantities";
 import { QueueTable } from "../live/queue-table";
 import { type Rule, Strips } from "../live/strips";
 import { drawTopology } from "../live/topology";
@@ -115,6 +115,12 @@ class LivePage {
     },
     "Hold",
   );
+  readonly saveLink = h(
+    "a",
+    { class: "button", href: "api/scenario", download: "session.toml" },
+    "Save scenario",
+  );
+  readonly keys = h("p", { class: "note" });
   readonly backButton = h(
     "button",
     { type: "button", class: "quiet", hidden: true, onclick: () => this.#openFlow("") },
@@ -192,7 +198,7 @@ class LivePage {
         this.pauseButton,
         this.markButton,
         this.holdButton,
-        h("a", { class: "button", href: "api/scenario", download: "session.toml" }, "Save scenario"),
+        this.saveLink,
         theme,
       ),
     );
@@ -245,11 +251,7 @@ class LivePage {
         ),
         h("div", { class: "beside" }, this.knobs.element, this.inside.element, this.log.element),
         this.flows.element,
-        h(
-          "p",
-          { class: "note" },
-          "Keys: ↑ ↓ queue, a click on a flow shows it over time, space pause, m mark, [ ] scrub. Enter sets a knob. What is shown is what the run said; a missing sample is a gap.",
-        ),
+        this.keys,
       ),
       this.ending.element,
     );
@@ -318,7 +320,7 @@ class LivePage {
       return;
     const last = this.feed.samples.at(-1)?.at_s ?? 0;
     if (event.key === " " && target.tagName !== "BUTTON" && target.tagName !== "A") this.#pause();
-    else if (event.key === "m") void this.#mark();
+    else if (event.key === "m" && !this.feed.readOnly) void this.#mark();
     else if (event.key === "[") this.#paused = Math.max(0, (this.#paused ?? last) - this.#window / 10);
     else if (event.key === "]")
       this.#paused =
@@ -380,14 +382,19 @@ class LivePage {
     this.clock.textContent = [
       `${(sample?.at_s ?? 0).toFixed(2)} s${planned}`,
       this.#speed(status, last),
-      missed > 0 ? `${missed} samples missed` : "",
+      missed > 0 ? `${missed} ${missed === 1 ? "sample" : "samples"} missed` : "",
     ]
       .filter(Boolean)
       .join(" · ");
     this.#drawFidelity(sample);
     // A run on real packets has no pace.
-    this.paceLabel.hidden = this.holdButton.hidden = status.mode !== "sim";
+    this.paceLabel.hidden = status.mode !== "sim";
+    this.holdButton.hidden = status.mode !== "sim" || this.feed.readOnly;
     this.markButton.hidden = this.feed.readOnly;
+    this.pace.disabled = this.every.disabled = this.feed.readOnly;
+    this.saveLink.hidden = !canBeSaved(status);
+    const keys = keysOf(status, this.feed.readOnly);
+    if (this.keys.textContent !== keys) this.keys.textContent = keys;
     // At the end their room stays, so that nothing moves.
     for (const control of [this.paceLabel, this.holdButton, this.markButton, this.everyLabel])
       control.classList.toggle("unused", status.ended);
@@ -475,16 +482,12 @@ class LivePage {
     const fidelity = sample?.fidelity ?? null;
     this.fidelity.hidden = fidelity === null;
     if (fidelity === null) return;
-    const ok = fidelity.unfaithful.length === 0;
-    const text = `frames leave ${time(fidelity.late_p99_s)} late (p99) ${ok ? "✓" : "⚠ not faithful"}`;
+    const { text, ok, title, reasons } = fidelityOf(fidelity, sample?.router);
     if (this.fidelity.textContent !== text) this.fidelity.textContent = text;
     this.fidelity.dataset["state"] = ok ? "ok" : "bad";
-    this.fidelity.title = ok
-      ? "How late frames were handed over by this machine so far: within the limits of a faithful run"
-      : fidelity.unfaithful.join("\n");
-    this.reasons.hidden = ok;
-    const said = fidelity.unfaithful.join("; ");
-    if (this.reasons.textContent !== said) this.reasons.textContent = said;
+    this.fidelity.title = title;
+    this.reasons.hidden = reasons === "";
+    writeCoded(this.reasons, reasons);
   }
 
   #select(port: number, queue: string): void {
