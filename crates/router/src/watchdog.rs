@@ -33,6 +33,9 @@ const LOSS_MESSAGES: Duration = Duration::from_mins(1);
 /// Time without a loss after which losses have stopped.
 const LOSSES_STOPPED: Duration = Duration::from_secs(3);
 
+/// Fault of an interface, after its name.
+const DOWN: &str = "is down: frames for it are lost";
+
 type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Flags that the watchdog shares with the router.
@@ -51,11 +54,13 @@ pub(crate) fn watch(attachment: &Attachment, flags: &Flags, tell: Tell) -> Optio
     while !ended.load(Ordering::Relaxed) {
         thread::sleep(INTERVAL);
         if let Some(name) = watchdog.examine() {
+            watchdog.tell();
             failed.store(true, Ordering::Relaxed);
             attachment.withhold(&format!("interface `{name}` is gone"));
             return Some(name);
         }
         if ended.load(Ordering::Relaxed) {
+            watchdog.tell();
             break;
         }
         watchdog.settle(failed.load(Ordering::Relaxed));
@@ -99,6 +104,8 @@ struct Opening {
 struct Watchdog<'a> {
     attachment: &'a Attachment,
     tell: Tell,
+    /// Messages that are due: told once the status has their faults.
+    messages: Vec<String>,
     netlink: Reopened<Netlink>,
     /// Interfaces as last reported.
     known: Vec<Link>,
@@ -134,6 +141,7 @@ impl<'a> Watchdog<'a> {
         let mut watchdog = Self {
             attachment,
             tell,
+            messages: Vec::new(),
             netlink: Reopened::new(Netlink::open),
             known: attachment.links().to_vec(),
             audits: attachment.audits(),
@@ -157,6 +165,7 @@ impl<'a> Watchdog<'a> {
         // What is so at the start has been told, but for alarms.
         watchdog.read_by(Self::begin);
         watchdog.note_faults();
+        watchdog.tell();
         watchdog
     }
 
@@ -169,9 +178,16 @@ impl<'a> Watchdog<'a> {
             Err(why) => (None, Err(why)),
         };
         if let Some(message) = self.netlink.put(netlink) {
-            (self.tell)(&message);
+            self.messages.push(message);
         }
         result
+    }
+
+    /// Tells the messages that are due.
+    fn tell(&mut self) {
+        for message in self.messages.drain(..) {
+            (self.tell)(&message);
+        }
     }
 
     fn begin(&mut self, netlink: &mut Netlink) -> Result<(), Refusal> {
@@ -203,7 +219,8 @@ impl<'a> Watchdog<'a> {
             let now = links.iter().find(|link| link.index == known.index && link.name == known.name);
             let Some(now) = now else { return Ok(Some(known.name.clone())) };
             for change in differences(known, now, attachment.longest()) {
-                (self.tell)(&format!("interface `{}` {change}", known.name));
+                let alarm = if change == DOWN { "ALARM: " } else { "" };
+                self.messages.push(format!("{alarm}interface `{}` {change}", known.name));
             }
             *known = now.clone();
         }
@@ -213,12 +230,12 @@ impl<'a> Watchdog<'a> {
             None => self.cut_off.clone(),
         };
         if let Some(why) = closed.as_ref().filter(|why| self.closed.as_ref() != Some(*why)) {
-            (self.tell)(&format!("ALARM: {why}"));
+            self.messages.push(format!("ALARM: {why}"));
         }
         // If the kernel has the line meanwhile, `settle` says that the router has it again.
         if let Some(last) = self.closed.as_ref().filter(|_| closed.is_none() && !attachment.opens_on_fault())
         {
-            (self.tell)(&format!("the alarm is over: {last}"));
+            self.messages.push(format!("the alarm is over: {last}"));
         }
         self.closed = closed;
         self.audit(netlink)?;
@@ -228,7 +245,7 @@ impl<'a> Watchdog<'a> {
             self.cut_off = attachment.cut_off(netlink)?;
             let notes = self.surroundings_by(netlink)?;
             for note in notes.difference(&self.notes) {
-                (self.tell)(note);
+                self.messages.push(note.clone());
             }
             self.notes = notes;
             // Last: after a failure the next look tries it again, so that its alarm does not end in between.
@@ -262,13 +279,13 @@ impl<'a> Watchdog<'a> {
             !self.faults.iter().any(|(index, fault, _)| *index == one.0 && fault.is_same(&one.1))
         };
         for (index, fault) in now.iter().filter(|one| is_new(one)) {
-            (self.tell)(&format!("ALARM: {}", sentence(*index, fault)));
+            self.messages.push(format!("ALARM: {}", sentence(*index, fault)));
         }
         for (index, fault, last) in &self.faults {
             if !now.iter().any(|(it, other)| it == index && fault.is_same(other))
                 && self.opening.now.is_none()
             {
-                (self.tell)(&format!("the alarm is over: {last}"));
+                self.messages.push(format!("the alarm is over: {last}"));
             }
         }
         self.faults =
@@ -288,8 +305,10 @@ impl<'a> Watchdog<'a> {
         let unread = self.netlink.failure();
         let known = [unread, self.closed.as_ref(), self.unserved.as_ref()].into_iter().flatten();
         let known = known.chain(&self.alarms).cloned();
+        let down = self.known.iter().filter(|link| !link.is_up);
+        let down = down.map(|link| format!("interface `{}` {DOWN}", link.name));
         let proven = self.faults.iter().map(|(_, _, sentence)| sentence.clone());
-        let faults: BTreeSet<String> = known.chain(proven).chain(open).collect();
+        let faults: BTreeSet<String> = known.chain(down).chain(proven).chain(open).collect();
         self.attachment.note_faults(faults.into_iter().collect(), around, self.dropped_in_pairs);
     }
 
@@ -307,7 +326,8 @@ impl<'a> Watchdog<'a> {
         }
         let newly = now.since(self.lost);
         let total = if self.lost_at.is_some() { format!("; {} in all", now.total()) } else { String::new() };
-        (self.tell)(&format!("{} lost outside the queues: {newly}{total}", count(newly.total(), "frame")));
+        self.messages
+            .push(format!("{} lost outside the queues: {newly}{total}", count(newly.total(), "frame")));
         (self.lost, self.lost_at) = (now, Some(Instant::now()));
     }
 
@@ -331,15 +351,16 @@ impl<'a> Watchdog<'a> {
                 }
                 _ => {}
             }
-            (self.tell)(&changed(now.as_ref()));
+            self.messages.push(changed(now.as_ref()));
             self.bypassed = now;
         }
         let newly = attachment.passed() - self.passed;
         // The process may have been stopped with this thread, and continued.
         if newly > 0 && self.bypassed.is_none() {
-            (self.tell)(&format!("{newly} frames took the kernel's way meanwhile"));
+            self.messages.push(format!("{newly} frames took the kernel's way meanwhile"));
             self.passed += newly;
         }
+        self.tell();
     }
 
     /// Serves the host's addresses as they are now, and says alarms about the bridge. Returns the sentences
@@ -388,10 +409,10 @@ impl<'a> Watchdog<'a> {
     fn say_alarms(&mut self, now: BTreeSet<String>) {
         let before = core::mem::replace(&mut self.alarms, now);
         for begun in self.alarms.difference(&before) {
-            (self.tell)(&format!("ALARM: {begun}"));
+            self.messages.push(format!("ALARM: {begun}"));
         }
         for ended in before.difference(&self.alarms) {
-            (self.tell)(&format!("the alarm is over: {ended}"));
+            self.messages.push(format!("the alarm is over: {ended}"));
         }
     }
 }
@@ -421,8 +442,7 @@ impl Opening {
 fn differences(before: &Link, now: &Link, longest: usize) -> Vec<String> {
     let mut changes = Vec::new();
     if before.is_up != now.is_up {
-        let what = if now.is_up { "is up" } else { "is down: frames for it are lost" };
-        changes.push(what.to_owned());
+        changes.push(if now.is_up { "is up" } else { DOWN }.to_owned());
     }
     if before.is_up && now.is_up && before.has_carrier != now.has_carrier {
         let what = if now.has_carrier { "has a carrier" } else { "has no carrier: frames for it wait" };
@@ -463,7 +483,7 @@ mod tests {
         let longer = Link { mtu: 9000, controller: Some(7), ..link.clone() };
         let taken = Link { xdp: XdpMode::Driver, ..link.clone() };
         assert!(differences(&link, &link).is_empty());
-        assert_eq!(differences(&link, &down), ["is down: frames for it are lost"]);
+        assert_eq!(differences(&link, &down), [DOWN]);
         assert_eq!(differences(&down, &link), ["is up"]);
         assert_eq!(
             differences(&link, &taken),

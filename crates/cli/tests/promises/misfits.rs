@@ -273,9 +273,13 @@ fn an_interface_may_go_down_and_change_while_the_router_runs() {
         let stream = Stream::start(&network, mode, 500, 500, 5_000);
         thread::sleep(Duration::from_millis(300));
         ip(&network, "link set eth2 down");
-        router.expect("interface `eth2` is down: frames for it are lost");
+        router.expect("ALARM: interface `eth2` is down: frames for it are lost");
+        let faults = router.status()["bypass"]["faults"].to_string();
+        assert!(faults.contains("interface `eth2` is down"), "{mode}: {faults}");
         ip(&network, "link set eth2 up");
         router.expect("interface `eth2` is up");
+        let faults = router.status()["bypass"]["faults"].to_string();
+        assert!(!faults.contains("is down"), "{mode}: {faults}");
         ip(&network, "link set eth2 mtu 1400");
         router.expect("interface `eth2` has an MTU of 1400 bytes, before 1500");
         ip(&network, "link set eth2 mtu 1500");
