@@ -65,8 +65,14 @@ pub fn watched(scenario: &Scenario, seed: Seed, watcher: &mut dyn Observer) -> R
     simulation.record_samples();
     let mut look = watcher.next(Instant::ZERO);
     loop {
-        if simulation.step_unless(look, &mut || watcher.stops())? != Progress::Reached {
-            break;
+        match simulation.step_unless(look, &mut || watcher.stops())? {
+            Progress::Reached => {}
+            Progress::Ended if simulation.now() == look => {
+                // The last interval ends with the run, and nothing is left to change.
+                let _ = watcher.look(simulation.observe());
+                break;
+            }
+            Progress::Ended | Progress::Stopped => break,
         }
         match watcher.look(simulation.observe()) {
             Command::Continue => {}

@@ -224,6 +224,39 @@ fn samples_add_up_to_the_run() {
     assert_eq!(looker.samples.iter().map(|sample| sample.events.len()).sum::<usize>(), 1);
 }
 
+/// Stores the times of its looks.
+struct Clock(Duration, Vec<u64>);
+
+impl Observer for Clock {
+    fn next(&self, now: Instant) -> Instant {
+        now + self.0
+    }
+
+    fn look(&mut self, view: RunView<'_>) -> Command {
+        self.1.push(view.now.since(Instant::ZERO).as_picos() / 1_000_000_000);
+        Command::Continue
+    }
+}
+
+#[test]
+fn the_last_look_is_at_the_end_if_it_is_due_then() {
+    let text = r#"
+duration = "100ms"
+node = { a = {}, b = {} }
+link.line = { between = ["a", "b"], rate = "1mbit" }
+[flow.f]
+from = "a"
+to = "b"
+size = "500B"
+gap = "1ms"
+"#;
+    for (step, times) in [(25, vec![25, 50, 75, 100]), (40, vec![40, 80])] {
+        let mut clock = Clock(Duration::from_millis(step), Vec::new());
+        watched(&scenario(text), Seed(1), &mut clock).expect("a run");
+        assert_eq!(clock.1, times);
+    }
+}
+
 /// Closes each interval some queues at a time, and counts the calls.
 struct Counter {
     monitor: Monitor,
