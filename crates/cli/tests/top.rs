@@ -334,6 +334,16 @@ fn knobs_change_the_kernel_and_are_undone() {
     assert!(ended.contains("limit 5p"), "what was set for a time ends with the view: {ended}");
 }
 
+/// Without a folder the usual ones are looked up.
+#[test]
+fn traces_need_no_folder() {
+    for sojourn in ["--sojourn", "--sojourn=/nowhere"] {
+        let output = Command::new(LOCKGATE).args(["top", "none", sojourn]).output().expect("it runs");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("there is no interface `none`"), "{sojourn}: {errors}");
+    }
+}
+
 #[test]
 fn delays_are_those_of_the_packets() {
     let directory = tempfile::tempdir().expect("a directory");

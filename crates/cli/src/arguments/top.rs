@@ -38,8 +38,9 @@ pub(crate) struct Top {
     #[arg(long, value_name = "FILE", conflicts_with = "once")]
     pub(crate) record: Option<PathBuf>,
     /// Measures the delay of each packet by the kernel's tracepoints, as root
-    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "once")]
-    pub(crate) sojourn: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true, conflicts_with = "once")]
+    #[allow(clippy::option_option, reason = "absent, without a folder, with one")]
+    pub(crate) sojourn: Option<Option<PathBuf>>,
     /// Interval between looks at the counters, from 10ms to 5s [default: 100ms; with --once: 1s]
     #[arg(long, value_name = "TIME")]
     pub(crate) every: Option<String>,

@@ -30,10 +30,8 @@ const ELSEWHERE: &str = "run `lockgate top --set` on the machine itself";
 /// Shows the queues of this machine.
 pub(super) fn view(kernel: Kernel, arguments: &Top) -> Result<Exit, Failure> {
     let every = arguments.every.as_deref().map_or(Ok(INTERVAL), super::interval)?;
-    let sojourn = arguments.sojourn.as_deref().map(|given| {
-        let given = Some(given).filter(|given| !given.as_os_str().is_empty());
-        Sojourn::start(given, &kernel.interfaces())
-    });
+    let sojourn = arguments.sojourn.as_ref();
+    let sojourn = sojourn.map(|given| Sojourn::start(given.as_deref(), &kernel.interfaces()));
     let (sojourn, recorder) = (sojourn.transpose()?, recorder(arguments)?);
     interrupt::listen();
     interrupt::serve_view();
