@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
+use lockgate::figures;
 use lockgate_monitor::server::{self, Guard, Shared, fresh_token};
 use lockgate_monitor::view::lines::{self, Part};
 use lockgate_monitor::view::{self, Messages};
@@ -69,9 +70,14 @@ pub(crate) fn scoped<'scope, T: Send + 'scope>(
     builder.spawn_scoped(scope, work).map_err(lockgate_monitor::Error::Thread)
 }
 
-/// True if samples are printed as lines.
+/// True if samples are printed as lines: also on a terminal that can only print lines.
 pub(crate) fn is_plain(options: &View<'_>) -> bool {
-    options.plain || options.json || !std::io::stdout().is_terminal() || !std::io::stdin().is_terminal()
+    let is_dumb = std::env::var_os("TERM").is_some_and(|name| name == "dumb");
+    options.plain
+        || options.json
+        || is_dumb
+        || !std::io::stdout().is_terminal()
+        || !std::io::stdin().is_terminal()
 }
 
 /// Shows the samples until the run ends, or the user ends the view.
@@ -88,7 +94,7 @@ pub(crate) fn show(
             match part {
                 Part::Line(line) if options.json => document(format!("{line}\n").as_bytes()),
                 Part::Line(line) => say!("{line}"),
-                Part::Missed(samples) => tell!("{samples} samples missed"),
+                Part::Missed(samples) => tell!("{} missed", figures::count(samples, "sample")),
             }
             if outlives || !has_no_reader() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };

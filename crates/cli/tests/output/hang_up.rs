@@ -12,8 +12,9 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::{Directory, PATIENCE, end, host, names, signal, until};
 
-/// A command on a terminal of its own: `setsid` makes it the leader of the terminal's session.
+/// A command on a terminal of its own, of this kind: `setsid` makes it the leader of the terminal's session.
 fn on_terminal(
+    kind: &str,
     directory: &Directory,
     arguments: &[&str],
     controls: bool,
@@ -28,14 +29,14 @@ fn on_terminal(
     let plain = directory.lockgate(arguments);
     let mut command = Command::new("setsid");
     command.args(controls.then_some("--ctty")).arg(plain.get_program()).args(plain.get_args());
-    command.current_dir(directory.0.path()).env("TERM", "xterm").stdin(end()).stdout(end());
+    command.current_dir(directory.0.path()).env("TERM", kind).stdin(end()).stdout(end());
     command.stderr(stderr.map_or_else(|| Stdio::from(end()), Stdio::from));
     let child = command.spawn().expect("setsid is part of every Linux");
     (child, File::from(main))
 }
 
-/// Reads from the terminal until these words have appeared.
-fn shown(main: &mut File, words: &str) {
+/// Reads from the terminal until these words have appeared. Returns what was shown.
+fn shown(main: &mut File, words: &str) -> String {
     let mut text = String::new();
     let mut bytes = [0; 4096];
     until("the picture", || {
@@ -43,6 +44,7 @@ fn shown(main: &mut File, words: &str) {
         text += &String::from_utf8_lossy(&bytes[..count]);
         text.contains(words)
     });
+    text
 }
 
 fn closes(how: &str) {
@@ -50,7 +52,7 @@ fn closes(how: &str) {
         let directory = Directory::new();
         let watch = ["watch", "small.toml", how, "--duration", "1h", "--out", "out"];
         let file = stderr.then(|| File::create(directory.at("stderr")).expect("created"));
-        let (mut child, mut main) = on_terminal(&directory, &watch, controls, file);
+        let (mut child, mut main) = on_terminal("xterm", &directory, &watch, controls, file);
         shown(&mut main, "running");
         drop(main);
         let status = end(&mut child);
@@ -64,6 +66,18 @@ fn closes(how: &str) {
         assert!(directory.at("out/summary.json").is_file());
         assert!(names(directory.0.path()).iter().all(|name| !name.starts_with('.')));
     }
+}
+
+/// A terminal that can only print lines gets no picture.
+#[test]
+fn a_dumb_terminal_gets_lines() {
+    let directory = Directory::new();
+    let watch = ["watch", "small.toml", "--sim", "--duration", "1h"];
+    let (mut child, mut main) = on_terminal("dumb", &directory, &watch, true, None);
+    let text = shown(&mut main, "0.200 s");
+    assert!(!text.contains('\u{1b}'), "{text:?}");
+    drop(main);
+    assert!(end(&mut child).is_some(), "it goes on without its terminal");
 }
 
 #[test]
