@@ -105,6 +105,10 @@ fn a_policy_is_compared_tried_confirmed_and_taken_back() {
         "{shown}"
     );
     assert!(shown.contains("lockgate apply new.toml --confirm-within 120s"), "the author's command: {shown}");
+    // A time is broken between its words alone.
+    let history = shown.split("outcome").nth(1).expect("a history");
+    let times = history.split_whitespace().filter(|word| word.len() == 9 && word.ends_with('Z'));
+    assert!(history.contains("applied") && times.count() == 2, "{shown}");
     assert_eq!(router.run(&["confirm"], 0).0, "policy 2 is confirmed\n");
     assert!(router.run(&["confirm"], 2).1.contains("nothing is on trial"));
     let (shown, _) = router.run(&["rollback"], 0);

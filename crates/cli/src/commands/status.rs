@@ -106,7 +106,7 @@ fn print(status: &Status) {
 fn lateness(status: &Status, sample: &lockgate_measure::monitor::Sample) {
     let late = sample.fidelity.as_ref().and_then(|fidelity| fidelity.late_p99_s);
     let late = late.map_or_else(
-        || "no frame was due".to_owned(),
+        || "no frame was held for its rate".to_owned(),
         |late| format!("frames leave up to {} late (p99)", figures::seconds(Some(late))),
     );
     say!("{late}; {}", visible(&status.priority));
@@ -125,7 +125,7 @@ fn controllers(sample: &Sample) {
 fn history(status: &Status) {
     say!();
     let rows: Vec<Vec<String>> = status.history.iter().map(row).collect();
-    terminal::words(&["policy", "rollback", "outcome", "at", "file", "by"], &rows);
+    terminal::words(&["policy", "rollback", "outcome", "applied", "file", "by"], &rows);
 }
 
 fn row(entry: &Entry) -> Vec<String> {
@@ -135,5 +135,7 @@ fn row(entry: &Entry) -> Vec<String> {
     } else {
         format!("{}: {}", entry.outcome, entry.why)
     };
-    vec![entry.number.to_string(), steps, outcome, entry.at.clone(), entry.origin.clone(), entry.by.clone()]
+    // A narrow column breaks it between day and time.
+    let at = entry.at.replacen('T', " ", 1);
+    vec![entry.number.to_string(), steps, outcome, at, entry.origin.clone(), entry.by.clone()]
 }
