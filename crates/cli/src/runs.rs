@@ -120,7 +120,7 @@ fn scenarios_here() -> String {
     found.truncate(SHOWN);
     let demo = "`lockgate demo` shows one that needs no file";
     match (found.is_empty(), more) {
-        (true, _) => format!("name a scenario file; there is no *.toml here; {demo}"),
+        (true, _) => format!("name a scenario file; there is none here; {demo}"),
         (false, 0) => format!("here are {}; {demo}", found.join(", ")),
         (false, more) => format!("here are {} and {more} more; {demo}", found.join(", ")),
     }

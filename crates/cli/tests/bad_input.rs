@@ -41,6 +41,16 @@ fn refused(what: &str, text: &[u8], words: &[&str]) {
     assert_eq!(left, ["bad.toml"], "{what} left something behind");
 }
 
+/// A policy is no scenario, but it is a file of TOML.
+#[test]
+fn what_is_here_besides_scenarios_is_not_denied() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("policy.toml"), "[router]\nmode = \"egress\"\n").expect("written");
+    let output = lockgate(folder.path(), &["run", "nothere.toml"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("name a scenario file; there is none here"), "{errors}");
+}
+
 fn with(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "the example has no `{from}`");
     GOOD.replace(from, to)
