@@ -40,6 +40,26 @@ describe.skipIf(executable === undefined)("what the live page shows", () => {
     player.close();
   });
 
+  it("keeps the table of a few flows up to date also below the screen", async () => {
+    const player = new Player(pages.html);
+    player.sample = (number) => {
+      const whole = sample(number);
+      return { ...whole, flows: whole.flows.map((flow) => ({ ...flow, offered_bps: number * 1e6 })) };
+    };
+    const { page, complaints } = await pages.open(player, 1280, "light");
+    await page.setViewportSize({ width: 1280, height: 200 });
+    const offered = (): Promise<string | null> => page.locator(".flows td").first().textContent();
+    const top = await page.locator(".flows table").evaluate((table) => table.getBoundingClientRect().top);
+    expect(top).toBeGreaterThan(400);
+    // Some pictures later the table is known to be out of sight.
+    const first = player.number;
+    await expect.poll(() => player.number).toBeGreaterThan(first + 10);
+    const before = await offered();
+    await expect.poll(offered).not.toBe(before);
+    expect(complaints).toEqual([]);
+    player.close();
+  });
+
   it("keeps the queues of before a swap in the picture, and says what was swapped", async () => {
     const player = new Player(pages.html);
     const swapped = {

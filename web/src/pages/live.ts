@@ -30,6 +30,9 @@ const FOLLOWED_MS = 20_000;
 /** Text of the state of a running run, by its mode. */
 const STATES: Record<string, string> = { live: "● live", route: "● routing" };
 
+/** Number of flows up to which their table is drawn also where it is not seen. */
+const FEW_FLOWS = 40;
+
 const INTERVALS = ["10ms", "20ms", "50ms", "100ms", "200ms", "500ms", "1s", "2s", "5s"];
 const PACES = [0.1, 1, 10, 100, 1000, 0];
 /** Largest number of nodes drawn; larger networks are shown only by the table of ports. */
@@ -428,7 +431,9 @@ class LivePage {
     const flows = this.flows.element;
     // A router counts packets by queue, and has no flows.
     flows.hidden = status.mode === "route" || status.mode === "kernel";
-    if (this.#sight.isNear(flows)) this.flows.draw(sample, this.#flow);
+    // A few are always up to date, for who prints the page or has it read out.
+    const isNear = this.#sight.isNear(flows);
+    if (isNear || (sample?.flows.length ?? 0) <= FEW_FLOWS) this.flows.draw(sample, this.#flow);
     this.log.draw(paused ?? Number.POSITIVE_INFINITY);
     this.inside.draw(
       portAt(sample, this.choice.port)?.queues.find((queue) => queue.name === this.choice.queue),
