@@ -103,12 +103,14 @@ async fn report(State(shared): State<Shared>) -> Response {
 }
 
 async fn state(State(shared): State<Shared>) -> Response {
+    // Before the status, which a run publishes before the sample: no sample is later than the knobs beside it.
+    let (events, latest) = (shared.hub.events(), shared.hub.latest());
     let status = shared.hub.status();
     let mut value = json!(status.for_readers());
     value["changes_need_token"] = json!(shared.guard.token.is_some());
     value["read_only"] = json!(shared.guard.read_only.is_some());
-    value["events"] = json!(shared.hub.events());
-    value["sample"] = json!(shared.hub.latest().as_ref().map(|frame| &*frame.shown));
+    value["events"] = json!(events);
+    value["sample"] = json!(latest.as_ref().map(|frame| &*frame.shown));
     answer(StatusCode::OK, &value)
 }
 
