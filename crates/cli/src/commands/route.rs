@@ -147,7 +147,7 @@ fn dry_run(arguments: &Route, origin: &str, text: &str) -> Result<Exit, Failure>
         PreviewError::Boot(why) => unbootable(why),
     })?;
     let instead = boot.unused_file().map(|_| Plan::of(&boot.policy)).transpose();
-    instead.map_err(|failure| {
+    let instead = instead.map_err(|failure| {
         Failure::router(match failure {
             RouterFailure::Misfit(Misfit { problem, help }) => RouterFailure::Misfit(Misfit {
                 problem: format!(
@@ -159,7 +159,9 @@ fn dry_run(arguments: &Route, origin: &str, text: &str) -> Result<Exit, Failure>
             other => other,
         })
     })?;
-    say!("{}", Plan::of(&policy).map_err(Failure::router)?.to_string().trim_end());
+    // The file must fit, too, but what is shown is what a start would do.
+    let plan = Plan::of(&policy).map_err(Failure::router)?;
+    say!("{}", instead.unwrap_or(plan).to_string().trim_end());
     for note in &boot.notes {
         say!("{}", crate::terminal::visible(note));
     }

@@ -212,7 +212,9 @@ fn a_dry_run_says_which_policy_a_start_would_run() {
     let (code, said) = dry_run_in(&network, folder.path(), &[]);
     let words = "the file `policy.toml` does NOT run: it differs from policy 1 (`policy.toml`)";
     assert!(code == Some(0) && said.contains(words) && said.contains("which a start would run"), "{said}");
+    assert!(said.contains(": 16mbit, ") && !said.contains("17mbit"), "the rate of a start: {said}");
     let (code, said) = dry_run_in(&network, folder.path(), &["--fresh"]);
+    assert!(said.contains(": 17mbit, "), "{said}");
     assert!(code == Some(0) && said.contains("--fresh: policy 1 (`policy.toml`) is not used"), "{said}");
     // The policy that a start would run does not fit any more; the file does.
     std::fs::write(&file, text.replace("eth2", "eth1")).expect("written");
