@@ -27,6 +27,9 @@ const DEEPEST: usize = 8;
 /// Advice for scripts that a shell must expand.
 pub(crate) const NEEDS_SHELL: &str = "let a shell expand the script: put `tc() { echo tc \"$@\"; }` before it, run it, and import what it prints";
 
+/// Advice for scripts that end too early.
+const CUT_OFF: &str = "close it, or fetch the whole file; a here-document with such a letter needs a shell";
+
 /// A line that is not part of the result, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
@@ -59,8 +62,12 @@ pub(crate) fn expand(text: &str, definitions: &[(String, String)]) -> Script {
         flow: Flow::On,
         budget: 4 * MOST_COMMANDS,
     };
-    let tokens = tokens(text);
+    let (tokens, open) = tokens(text);
     reader.run(&tokens, 0);
+    if let Some(at) = open {
+        let opening = "the quote or bracket that begins here has no end, and takes the rest of the file";
+        reader.script.problems.push(Problem::new(at, opening).help(CUT_OFF));
+    }
     reader.script
 }
 
@@ -131,6 +138,7 @@ impl Reader {
         let (mut when, mut is_test, mut before) = (When::Always, false, &tokens[..0]);
         while let Some(first) = rest.first() {
             if self.budget == 0 {
+                self.stop(first);
                 return;
             }
             if self.flow != Flow::On {
@@ -173,7 +181,15 @@ impl Reader {
     /// Runs the statement that begins here, if it runs in any case; returns its length.
     fn statement(&mut self, tokens: &[Token<'_>], when: When, before: &[Token<'_>], depth: usize) -> usize {
         let word = tokens[0].text();
-        if is_block(word) || is_function(tokens) {
+        let is_block = is_block(word) || is_function(tokens);
+        if (is_block || word == "for")
+            && let Err(end) = block_end(tokens)
+        {
+            let message = format!("the block that begins here has no `{end}`");
+            self.script.problems.push(Problem::new(tokens[0].at, message).help(CUT_OFF));
+            return tokens.len();
+        }
+        if is_block {
             return self.needs_shell(tokens, depth);
         }
         if word == "for" && when == When::Always {
@@ -303,9 +319,6 @@ impl Reader {
             }
         }
         for item in items {
-            if self.budget == 0 {
-                break;
-            }
             self.variables.set(name.text(), item);
             self.run(&all[start + 1..end], depth + 1);
             match self.flow {
@@ -336,6 +349,16 @@ impl Reader {
 
     /// Runs a simple command.
     fn command(&mut self, tokens: &[Token<'_>]) {
+        if let Some(token) = tokens.iter().find(|token| token.text().contains(is_other_space)) {
+            let first = tokens[0].text().split(is_other_space).next().unwrap_or_default();
+            if calls_tc(tokens) || is_object(first) {
+                let message = "it has a space that is none for a shell, such as a no-break space of a page";
+                self.script
+                    .problems
+                    .push(Problem::new(token.at, message).help("write a space of the keyboard"));
+                return;
+            }
+        }
         let is_declaration = DECLARATIONS.contains(&tokens[0].text());
         let options = tokens[1..].iter().take_while(|token| token.text().starts_with('-')).count();
         let rest = if is_declaration { &tokens[1 + options..] } else { tokens };
@@ -353,7 +376,7 @@ impl Reader {
             return;
         };
         let mut words = vec![];
-        if name.text() == "qdisc" || name.text() == "class" || name.text() == "filter" {
+        if is_object(name.text()) {
             words.push(Located::new(name.text().to_owned(), name.at));
         }
         for token in arguments {
@@ -371,14 +394,21 @@ impl Reader {
             return;
         }
         if self.script.commands.len() >= MOST_COMMANDS {
-            if self.budget > 0 {
-                let message = format!("the script has more than {MOST_COMMANDS} commands");
-                self.script.problems.push(Problem::new(name.at, message));
-            }
             self.budget = 0;
+            self.stop(name);
             return;
         }
         self.script.commands.push(words);
+    }
+
+    /// Ends a script that is too long, with its problem.
+    fn stop(&mut self, token: &Token<'_>) {
+        if self.flow == Flow::End {
+            return;
+        }
+        self.flow = Flow::End;
+        let message = "the script runs too many commands: it is read up to here";
+        self.script.problems.push(Problem::new(token.at, message).help("divide it, and import each part"));
     }
 
     /// Accounts for a command of a program other than `tc`.
@@ -469,10 +499,19 @@ impl Reader {
                 continue;
             }
             let base = word.rsplit('/').next().unwrap_or(word);
-            let is_object = ["qdisc", "class", "filter"].contains(&base);
-            return (base == "tc" || is_object).then_some((first, after));
+            return (base == "tc" || is_object(base)).then_some((first, after));
         }
     }
+}
+
+/// Returns true for the first word of a line of a batch file.
+fn is_object(word: &str) -> bool {
+    ["qdisc", "class", "filter"].contains(&word)
+}
+
+/// Returns true for a space that divides no words in a shell.
+fn is_other_space(letter: char) -> bool {
+    letter.is_whitespace() && !letter.is_ascii_whitespace()
 }
 
 /// Returns the words after the options of a command that runs another one.
@@ -561,7 +600,15 @@ fn command_length(tokens: &[Token<'_>]) -> usize {
 
 /// Returns the number of tokens of the block that begins here; all if it does not end.
 fn block_length(tokens: &[Token<'_>]) -> usize {
-    let mut open: Vec<&str> = Vec::new();
+    block_end(tokens).unwrap_or(tokens.len())
+}
+
+/// Returns the number of tokens of the block that begins here.
+///
+/// # Errors
+/// Returns the word that would end it, if there is none.
+fn block_end(tokens: &[Token<'_>]) -> Result<usize, &'static str> {
+    let mut open: Vec<&'static str> = Vec::new();
     let mut is_start = true;
     for (index, token) in tokens.iter().enumerate() {
         match token.kind {
@@ -571,7 +618,7 @@ fn block_length(tokens: &[Token<'_>]) -> usize {
                 if is_keyword && open.last() == Some(&word) {
                     open.pop();
                     if open.is_empty() {
-                        return index + 1;
+                        return Ok(index + 1);
                     }
                 } else if is_keyword {
                     let end = BLOCKS.iter().find(|(start, _)| *start == word).map(|(_, end)| *end);
@@ -583,5 +630,5 @@ fn block_length(tokens: &[Token<'_>]) -> usize {
             _ => is_start = true,
         }
     }
-    tokens.len()
+    open.last().map_or(Ok(tokens.len()), |end| Err(*end))
 }

@@ -143,6 +143,37 @@ fn a_script_that_only_a_shell_can_expand_is_refused() {
     }
 }
 
+/// What is cut off, or goes on for too long, is a problem at its line, and no script that is shorter.
+#[test]
+fn a_script_is_read_whole_or_refused() {
+    const START: &str = "tc qdisc add dev eth0 root handle 1: htb default 10\n\
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n";
+    const END: &str = "tc class add dev eth0 parent 1: classid 1:20 htb rate 5mbit\n";
+    for (script, line, part) in [
+        ("NAME=\"x\nEND", 3, "has no end"),
+        ("echo 'x\nEND", 3, "has no end"),
+        ("DATE=`date\nEND", 3, "has no end"),
+        ("DATE=$(date\nEND", 3, "has no end"),
+        ("DATE=\"$(date\nEND", 3, "has no end"),
+        ("DATE=${D:-x\nEND", 3, "has no end"),
+        ("cat <<EOF\ndon't\nEOF\nEND", 4, "has no end"),
+        ("for i in 1 2; do tc qdisc add dev eth0 parent 1:10 fq_codel ecn", 3, "no `done`"),
+        ("if true; then\necho x\n", 3, "no `fi`"),
+        ("usage() {\necho x\n", 3, "no `}`"),
+        ("for a in $(seq 1000); do for b in $(seq 900); do R=$a; done; done\nEND", 3, "too many commands"),
+        ("tc\u{a0}class add dev eth0 parent 1: classid 1:20 htb rate 5mbit", 3, "no-break space"),
+        ("class\u{a0}add dev eth0 parent 1: classid 1:20 htb rate 5mbit", 3, "no-break space"),
+        ("tc class add dev eth0 parent 1: classid\u{a0}1:20 htb rate 5mbit", 3, "no-break space"),
+    ] {
+        let script = format!("{START}{}", script.replace("END", END));
+        let problems = imported(&script).expect_err(&script);
+        let is_at = problems.contains(&format!("{line}:")) || problems.contains(&format!("line {line}"));
+        assert!(is_at && problems.contains(part), "{script}\n{problems}");
+    }
+    let said = imported(&format!("{START}echo 'a\u{a0}b' \"it's\" > /dev/null # don't\n{END}"));
+    assert!(said.is_ok_and(|read| read.contains("class-1-20")));
+}
+
 #[test]
 fn a_value_that_only_a_shell_knows_can_be_given() {
     let text = "R=5mbit\n. /etc/shaper.conf\ntc qdisc add dev eth0 root tbf rate $R burst 10k latency 50ms";

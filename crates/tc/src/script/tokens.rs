@@ -39,16 +39,19 @@ struct Lexer<'a> {
     /// Bytes read.
     offset: usize,
     at: Position,
+    /// Quote or bracket that the text does not close.
+    open: Option<Position>,
 }
 
-/// Splits a text into tokens.
-pub(super) fn tokens(text: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer { text, offset: 0, at: Position { line: 1, column: 1 } };
+/// Splits a text into tokens; also returns the position of a quote or bracket that it does not close, which
+/// takes the rest of the text as one word.
+pub(super) fn tokens(text: &str) -> (Vec<Token<'_>>, Option<Position>) {
+    let mut lexer = Lexer { text, offset: 0, at: Position { line: 1, column: 1 }, open: None };
     let mut tokens = Vec::new();
     while let Some(token) = lexer.next() {
         tokens.push(token);
     }
-    tokens
+    (tokens, lexer.open)
 }
 
 impl<'a> Lexer<'a> {
@@ -88,7 +91,7 @@ impl<'a> Lexer<'a> {
                 while self.peek().is_some_and(|letter| letter != '\n') {
                     self.step();
                 }
-            } else if rest.starts_with(|letter: char| letter.is_whitespace() && letter != '\n') {
+            } else if rest.starts_with(|letter: char| letter.is_ascii_whitespace() && letter != '\n') {
                 self.step();
             } else {
                 return;
@@ -152,17 +155,17 @@ impl<'a> Lexer<'a> {
             match letter {
                 '\\' if self.rest().starts_with("\\\n") || self.rest().starts_with("\\\r\n") => return,
                 '\\' => self.skip(2),
-                '\'' => {
+                '\'' | '`' => {
+                    let start = self.at;
                     self.step();
-                    while self.step().is_some_and(|letter| letter != '\'') {}
+                    while self.peek().is_some_and(|other| other != letter) {
+                        self.step();
+                    }
+                    self.close(start);
                 }
                 '"' => self.quoted(),
-                '`' => {
-                    self.step();
-                    while self.step().is_some_and(|letter| letter != '`') {}
-                }
                 '$' => self.dollar(),
-                letter if letter.is_whitespace() || ";|&<>()".contains(letter) => return,
+                letter if letter.is_ascii_whitespace() || ";|&<>()".contains(letter) => return,
                 _ => {
                     self.step();
                 }
@@ -170,14 +173,19 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// Reads the letter that closes what began at `start`.
+    fn close(&mut self, start: Position) {
+        if self.step().is_none() {
+            self.open = Some(start);
+        }
+    }
+
     fn quoted(&mut self) {
+        let start = self.at;
         self.step();
         while let Some(letter) = self.peek() {
             match letter {
-                '"' => {
-                    self.step();
-                    return;
-                }
+                '"' => break,
                 '\\' => self.skip(2),
                 '$' => self.dollar(),
                 _ => {
@@ -185,10 +193,12 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
+        self.close(start);
     }
 
     /// Reads `$NAME`, `${...}`, `$(...)`, `$((...))` or `$[...]`.
     fn dollar(&mut self) {
+        let start = self.at;
         self.step();
         let (open, close) = match self.peek() {
             Some('{') => ('{', '}'),
@@ -207,5 +217,6 @@ impl<'a> Lexer<'a> {
                 }
             }
         }
+        self.open = Some(start);
     }
 }
