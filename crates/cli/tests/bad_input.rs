@@ -310,6 +310,37 @@ fn a_scenario_is_read_as_far_as_one_can_be_long() {
     assert!(errors.contains("longer than the 33554432 bytes"), "{errors}");
 }
 
+/// No file is read without a bound, and of one that is too long the first bytes are not taken for all.
+#[cfg(unix)]
+#[test]
+fn what_is_too_long_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("good.toml"), GOOD).expect("written");
+    let holes = |name: &str, size| {
+        fs::File::create(at(name)).and_then(|file| file.set_len(size)).expect("a hole");
+    };
+    holes("long", (1 << 30) + 1);
+    holes("script.sh", (64 << 20) + 1);
+    for (arguments, bytes) in [
+        (vec!["identify", "--replay", "long"], 1 << 30),
+        (vec!["diff", "good.toml", "good.toml", "--static", "--capture", "long"], 1 << 30),
+        (vec!["play", "long", "--out", "page.html"], 1 << 30),
+        (vec!["tc", "check", "script.sh"], 64 << 20),
+        (vec!["tc", "import", "script.sh"], 64 << 20),
+        (vec!["tc", "import", "-"], 64 << 20),
+    ] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        let input = fs::File::open(at("script.sh")).expect("opened");
+        let output =
+            command.args(&arguments).current_dir(folder.path()).stdin(input).output().expect("it runs");
+        let errors = command::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {errors}");
+        assert!(errors.contains(&format!("longer than the {bytes} bytes")), "{arguments:?}: {errors}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+    }
+}
+
 /// Whatever a scenario and its file are called, no command prints a control character, a sign that turns the
 /// direction of text, or a line of that name's own that GitHub's runner would obey.
 #[test]

@@ -95,7 +95,23 @@ fn within_time(read: impl FnOnce() -> Result<Vec<u8>, FileError>) -> Result<Vec<
 /// # Errors
 /// If it cannot be read, is too long, or is no text.
 pub fn text(path: &Path) -> Result<String, FileError> {
-    String::from_utf8(read(path, LARGEST_FILE_BYTES)?).map_err(|_| FileError::NotText)
+    text_up_to(path, LARGEST_FILE_BYTES)
+}
+
+/// Reads a text file of up to `most` bytes that is not a scenario.
+///
+/// # Errors
+/// If it cannot be read, is longer, or is no text.
+pub fn text_up_to(path: &Path, most: u64) -> Result<String, FileError> {
+    String::from_utf8(read(path, most)?).map_err(|_| FileError::NotText)
+}
+
+/// Reads a file of up to 1 GiB that need not be a text.
+///
+/// # Errors
+/// If it cannot be read, or is longer.
+pub fn bytes(path: &Path) -> Result<Vec<u8>, FileError> {
+    read(path, LARGEST_FILE_BYTES)
 }
 
 /// Reads a file of up to `most` bytes. Of an endless one (a device, a pipe), reads that many and then returns

@@ -149,8 +149,7 @@ fn count(diff: &mut Diff, file: &Path) -> Result<Touched, Failure> {
             "name a capture, pcap or pcapng, with --capture",
         )
     };
-    let bytes = std::fs::read(file)
-        .map_err(|error| wrong(format!("cannot be read: {}", lockgate::io_error::words(&error))))?;
+    let bytes = lockgate::files::bytes(file).map_err(|why| wrong(format!("cannot be read: {why}")))?;
     diff.count(&bytes).map_err(|error| wrong(error.to_string()))
 }
 

@@ -168,8 +168,7 @@ fn saved(
 
 /// Judges the directions of a recorded probe again.
 fn replayed(file: &Path, take: &mut dyn FnMut(Probed)) -> Result<(), Failure> {
-    let bytes = std::fs::read(file).map_err(|error| {
-        let why = lockgate::io_error::words(&error);
+    let bytes = lockgate::files::bytes(file).map_err(|why| {
         Failure::usage(format!("cannot read `{}`: {why}", file.display()), "name a file of --record")
     })?;
     let failed = |error: lockgate_identify::RecordError| {

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use lockgate::files::{self, Beside};
 use lockgate_monitor::server::start_page;
+use lockgate_scenario::Files as _;
 use serde_json::json;
 
 use crate::arguments::Play;
@@ -52,14 +54,16 @@ fn carried(path: &Path) -> Result<serde_json::Value, Failure> {
     if !path.exists() {
         return Err(runs::no_such_file(path));
     }
-    let text = fs::read_to_string(path).map_err(|error| {
-        let why = lockgate::io_error::words(&error);
+    let text = files::text(path).map_err(|why| {
         Failure::usage(format!("cannot read `{}`: {why}", path.display()), "name a scenario file")
     })?;
-    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = Beside::new(path);
     let words = text.split(['"', '\'']).filter(|word| word.contains('.') && word.len() < 200);
-    let beside = |word: &str| Some((word.to_owned(), fs::read_to_string(folder.join(word)).ok()?));
-    let files: BTreeMap<String, String> = words.filter_map(beside).collect();
+    let mentioned = |word: &str| {
+        let bytes = beside.load(word).ok()?;
+        Some((word.to_owned(), core::str::from_utf8(&bytes).ok()?.to_owned()))
+    };
+    let files: BTreeMap<String, String> = words.filter_map(mentioned).collect();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(json!({ "name": name, "text": text, "files": files }))
 }

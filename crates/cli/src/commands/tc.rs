@@ -16,7 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{self, say, tell};
 use crate::{runs, terminal};
 
-/// Limit on the bytes of a text from standard input.
+/// Limit on the bytes of a text.
 const LONGEST_TEXT_BYTES: u64 = 64 << 20;
 
 pub(crate) fn tc(command: &TcCommand) -> Result<Exit, Failure> {
@@ -31,16 +31,20 @@ pub(crate) fn tc(command: &TcCommand) -> Result<Exit, Failure> {
 pub(super) fn text_of(file: &Path) -> Result<(String, String), Failure> {
     if file.as_os_str() != "-" {
         let name = file.display().to_string();
-        let text = lockgate::files::text(file);
+        let text = lockgate::files::text_up_to(file, LONGEST_TEXT_BYTES);
         let text = text
             .map_err(|why| Failure::usage(format!("`{name}`: {why}"), "name a file with commands of `tc`"))?;
         return Ok((name, text));
     }
     let mut text = Vec::new();
-    let read = std::io::stdin().lock().take(LONGEST_TEXT_BYTES).read_to_end(&mut text);
+    let read = std::io::stdin().lock().take(LONGEST_TEXT_BYTES + 1).read_to_end(&mut text);
     read.map_err(|error| {
         Failure::run(format!("cannot read standard input: {error}"), "give a file instead")
     })?;
+    if text.len() as u64 > LONGEST_TEXT_BYTES {
+        let why = lockgate::files::FileError::TooLong(LONGEST_TEXT_BYTES);
+        return Err(Failure::usage(format!("standard input: {why}"), "give commands of `tc`"));
+    }
     Ok(("standard input".to_owned(), String::from_utf8_lossy(&text).into_owned()))
 }
 
