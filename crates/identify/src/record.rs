@@ -84,6 +84,8 @@ impl Record {
     /// # Errors
     /// See [`RecordError`]; never panics, whatever the bytes.
     pub fn read_all(bytes: &[u8]) -> Result<Vec<Self>, RecordError> {
+        // Editors of Windows begin a text with a byte order mark, which is no part of it.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
         // The first line tells a file of something else from one with too many records.
         let first = lines.first().map(|line| Self::read(line)).transpose()?;

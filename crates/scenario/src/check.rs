@@ -167,7 +167,10 @@ impl<'c> Checker<'c> {
         if let Some(known) = self.cache.loaded.get(path) {
             return known.clone();
         }
-        let loaded = self.files.load(path).and_then(|bytes| self.keep(bytes));
+        // Programs of Windows begin a text with a byte order mark, which is no part of it.
+        let unmarked =
+            |bytes: Arc<[u8]>| bytes.strip_prefix(b"\xef\xbb\xbf").map_or(bytes.clone(), Arc::from);
+        let loaded = self.files.load(path).map(unmarked).and_then(|bytes| self.keep(bytes));
         self.cache.loaded.insert(path.to_owned(), loaded.clone());
         loaded
     }

@@ -153,6 +153,21 @@ fn directions_have_conditions_of_their_own() {
 }
 
 #[test]
+fn files_may_begin_with_a_byte_order_mark() {
+    let mut files = crate::support::files();
+    for content in files.values_mut() {
+        *content = ["\u{feff}".as_bytes(), content].concat().into();
+    }
+    let listed = "[flow.disk]\nfrom = \"a\"\nto = \"b\"\ntransport = \"tcp\"\nfiles = \"sizes.txt\"\n";
+    let text = format!("{DIAMOND}{listed}").replace("[link.first]", "[link.first]\ntrace = \"delay.csv\"");
+    let read = lockgate_scenario::read(&text, "test.toml", &files, &[]);
+    let read = read.unwrap_or_else(|problems| panic!("{}", crate::support::rendered(&problems)));
+    let plain = scenario(&text);
+    assert_eq!(format!("{:?}", read.links), format!("{:?}", plain.links));
+    assert_eq!(read.flows.len(), plain.flows.len());
+}
+
+#[test]
 fn matches_are_resolved_to_addresses_and_flows() {
     let text = format!(
         r#"{DIAMOND}
