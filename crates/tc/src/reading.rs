@@ -180,7 +180,7 @@ impl Reading {
             match (parsed, verdict) {
                 (parsed, Err(refusal)) => {
                     let line = (at.line as usize).checked_sub(1).and_then(|index| text.get(index));
-                    let is_expected = line.is_some_and(|line| EXPECTS.iter().any(|sign| line.contains(sign)));
+                    let is_expected = line.is_some_and(|line| expects_failure(line));
                     let is_absent = refusal.problem.message == NOTHING && is_untouched;
                     if refusal.is_by_kernel() && (is_expected || is_absent) {
                         self.problems.truncate(before);
@@ -567,6 +567,16 @@ const MOST_EXPLAINED: usize = 64;
 
 /// Signs on a line that a command may fail.
 const EXPECTS: [&str; 3] = ["2>", "&>", "||"];
+
+/// Commands behind `||` that end the script or its loop: a failure is a fault then.
+const ENDS: [&str; 3] = ["exit", "return", "break"];
+
+/// Returns true if a line goes on although its command fails.
+fn expects_failure(line: &str) -> bool {
+    let otherwise = line.split_once("||").map_or("", |(_, otherwise)| otherwise);
+    let mut words = otherwise.split(|letter: char| !letter.is_alphanumeric());
+    EXPECTS.iter().any(|sign| line.contains(sign)) && !words.any(|word| ENDS.contains(&word))
+}
 
 /// Options of `tc` by the letters that they need at least: the word, and how many.
 const OPTIONS: [(&str, usize); 18] = [

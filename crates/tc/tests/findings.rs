@@ -239,6 +239,23 @@ fn a_text_without_commands_is_an_error() {
     }
 }
 
+/// A line that goes on after a failure expects it; one that ends the script does not.
+#[test]
+fn a_failure_that_ends_the_script_is_a_fault() {
+    let again = "tc class add dev eth0 parent 1: classid 1:10 htb rate 3mbit";
+    for (otherwise, errors) in [
+        (" || true", 0),
+        (" 2>/dev/null", 0),
+        (" || echo 'it is there'", 0),
+        (" || exit 1", 1),
+        (" 2>/dev/null || { echo failed; exit 1; }", 1),
+    ] {
+        let found = findings(&format!("{ROOT}{again}{otherwise}\n"));
+        let found = found.iter().filter(|(severity, ..)| *severity == Severity::Error).count();
+        assert_eq!(found, errors, "{otherwise}");
+    }
+}
+
 #[test]
 fn what_the_kernel_takes_is_no_fault() {
     for text in [
