@@ -4,7 +4,7 @@ use lockgate_engine::units::{Bytes, Duration, Rate};
 
 use crate::lex;
 
-const PICOS_PER_NANO: u64 = 1000;
+pub(crate) const PICOS_PER_NANO: u64 = 1000;
 
 /// Parses an integer: decimal, hexadecimal with `0x`, or octal with a leading `0`, as in C.
 pub(crate) fn integer(text: &str) -> Option<u32> {

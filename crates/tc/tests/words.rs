@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use lockgate_engine::units::Duration;
 use lockgate_tc::lint::{self, Machine, Severity};
 use lockgate_tc::value::ValueType;
 use lockgate_tc::{Kind, Options, Request, convert, read};
@@ -275,6 +276,37 @@ tc qdisc add dev eth0 parent 1: handle 10: pfifo limit 50
     assert!(below.contains("reorder = 0.25"), "{below}");
     let slots = "slots = { every = \"1ms\", up_to = \"3ms\", packets = \"8p\", bytes = \"9000B\" }";
     assert!(below.contains(slots), "{below}");
+}
+
+/// The kernel sends at once what its draw would have sent earlier, and its tables end at four deviations:
+/// least, mean and largest delay in milliseconds of one hundred equally likely values, as the tables of
+/// iproute2 have them.
+#[test]
+fn delays_of_netem_are_never_below_zero_and_end_with_their_table() {
+    for (words, least, mean, most) in [
+        ("delay 10ms 20ms", 0.0, 11.25, 29.8),
+        ("delay 10ms 10ms distribution normal", 0.0, 10.83, 36.6),
+        ("delay 10ms 10ms distribution pareto", 3.36, 9.66, 50.0),
+        ("delay 100ms 10ms distribution pareto", 93.36, 99.66, 140.0),
+        ("delay 1ms 20ms distribution pareto", 0.0, 5.57, 81.0),
+    ] {
+        let text =
+            scenario(&format!("tc qdisc add dev eth0 root netem {words}\n"), None).expect("a scenario");
+        let read = lockgate_scenario::read(&text, "a test", &std::collections::BTreeMap::new(), &[]);
+        let link = &read.expect("a scenario that is read").links[0];
+        let fixed = link.delay.as_secs_f64() * 1e3;
+        let (_, values) = text.split_once("values = [").expect("values");
+        let values: Vec<f64> = values[..values.find(']').expect("their end")]
+            .split(", ")
+            .map(|value| {
+                value.trim_matches('"').parse::<Duration>().expect("a time").as_secs_f64() * 1e3 + fixed
+            })
+            .collect();
+        let found = [values[0], values.iter().sum::<f64>() / 100.0, values[99]];
+        for (found, expected) in found.into_iter().zip([least, mean, most]) {
+            assert!((found - expected).abs() < 0.02 * expected + 0.01, "{words}: {found} for {expected}");
+        }
+    }
 }
 
 /// A limit of `netem` that does not hold what is on its way.

@@ -7,7 +7,7 @@ use crate::import::account::options_of;
 use crate::import::settings::value_of;
 
 use crate::language::Kind;
-use crate::number::time_text;
+use crate::number::{PICOS_PER_NANO, time_text};
 use crate::problem::Problem;
 use crate::syntax::{Qdisc, Setting};
 use crate::value::{Slot, Value};
@@ -61,29 +61,64 @@ impl Line {
     }
 }
 
-/// Returns the constant part of a delay that varies, and the law of the rest, in TOML.
+/// Number of equally likely values that stand for a curve which no law of a scenario has.
+const VALUES: u32 = 100;
+
+/// Parts of a value's share over which the curve is averaged.
+const PARTS: u32 = 16;
+
+/// Limit of the kernel's tables, in standard deviations.
+const FARTHEST: f64 = 4.0;
+
+/// Returns the constant part of a delay that varies, and the law of the rest, in TOML. What the kernel would
+/// have sent before now leaves at once.
 fn jitter_of(delay: Duration, jitter: Duration, distribution: &str) -> (Duration, String) {
     let less = |part: Duration| Duration::from_picos(delay.as_picos().saturating_sub(part.as_picos()));
     let text = |time: Duration| format!("\"{}\"", time_text(time));
     match distribution {
-        "normal" => {
+        // Beyond three deviations, what is cut off at zero is less than 0.2 %.
+        "normal" if delay >= jitter * 3 => {
             let fixed = less(jitter * 4);
             let mean = Duration::from_picos(delay.as_picos() - fixed.as_picos());
             (fixed, format!("{{ distribution = \"normal\", mean = {}, std = {} }}", text(mean), text(jitter)))
         }
-        "pareto" => {
-            // Of the tail index 3: its standard deviation is the square root of 0.75 of its least value, its
-            // mean 1.5 of it.
-            let scale = Duration::from_picos((u128::from(jitter.as_picos()) * 1_154_701 / 1_000_000) as u64);
-            let fixed = less(Duration::from_picos(scale.as_picos() / 2 * 3));
-            (fixed, format!("{{ distribution = \"pareto\", shape = 3, scale = {} }}", text(scale)))
+        "normal" => by_values(delay, jitter, normal),
+        // The table of the index 3 ends at four deviations; its scale is 4/3 of one, and its mean 1.5 of it.
+        "pareto" => by_values(delay, jitter, |share| {
+            ((1.0 / libm::cbrt(1.0 - share) - 1.5) * 4.0 / 3.0).min(FARTHEST)
+        }),
+        _ if delay >= jitter => {
+            let most = text(jitter * 2);
+            (less(jitter), format!("{{ distribution = \"uniform\", min = \"0s\", max = {most} }}"))
         }
-        _ => {
-            let fixed = less(jitter);
-            let most = Duration::from_picos((delay + jitter).as_picos() - fixed.as_picos());
-            (fixed, format!("{{ distribution = \"uniform\", min = \"0s\", max = {} }}", text(most)))
-        }
+        _ => by_values(delay, jitter, |share| 2.0 * share - 1.0),
     }
+}
+
+/// Returns the least delay of a curve, and the law of the rest. `curve` has the deviation from the mean, in
+/// parts of `jitter`, below which a share of the packets stays.
+fn by_values(delay: Duration, jitter: Duration, curve: impl Fn(f64) -> f64) -> (Duration, String) {
+    let value = |index: u32| {
+        let share = |part: u32| (f64::from(index * PARTS + part) + 0.5) / f64::from(VALUES * PARTS);
+        let at = |part: u32| (delay.as_secs_f64() + jitter.as_secs_f64() * curve(share(part))).max(0.0);
+        let seconds = (0..PARTS).map(at).sum::<f64>() / f64::from(PARTS);
+        Duration::from_picos(libm::round(seconds * 1e9) as u64 * PICOS_PER_NANO)
+    };
+    let fixed = value(0);
+    let rest = |index| Duration::from_picos(value(index).as_picos() - fixed.as_picos());
+    let all: Vec<String> = (0..VALUES).map(|index| format!("\"{}\"", time_text(rest(index)))).collect();
+    (fixed, format!("{{ distribution = \"empirical\", values = [{}] }}", all.join(", ")))
+}
+
+/// Returns the quantile of the standard normal distribution, within the limits of the kernel's table.
+fn normal(share: f64) -> f64 {
+    let (mut low, mut high) = (-FARTHEST, FARTHEST);
+    for _ in 0..40 {
+        let middle = f64::midpoint(low, high);
+        let below = libm::erfc(-middle / core::f64::consts::SQRT_2) / 2.0;
+        *(if below < share { &mut low } else { &mut high }) = middle;
+    }
+    low
 }
 
 fn slot_text(slot: &Slot) -> String {
