@@ -262,6 +262,29 @@ fn lines_that_are_not_understood_are_a_difference_unless_both_have_them() {
     assert!(said.contains("the same") && said.contains("not compared: 1 line that both have"), "{said}");
 }
 
+/// `netem` is no queue of a port: it is the line behind it.
+#[test]
+fn what_netem_does_is_compared() {
+    let netem = |words: &str| format!("tc qdisc add dev eth0 root netem {words}\n");
+    let arriving = "tc qdisc add dev ifb0 root netem delay 10ms rate 5mbit\ntc qdisc add dev eth0 ingress\n\
+        tc filter add dev eth0 parent ffff: protocol all u32 match u32 0 0 action mirred egress redirect dev ifb0\n";
+    let both = |rate: &str| netem(&format!("delay 10ms rate {rate}")) + &arriving.replace("5mbit", rate);
+    for (old, new, part) in [
+        (netem("delay 10ms"), netem("delay 20ms"), "`link.line.delay.up`: 10ms → 20ms"),
+        (netem("delay 10ms"), netem("delay 10ms loss 5%"), "`link.line.loss"),
+        (netem("delay 10ms"), netem("delay 10ms duplicate 1%"), "`link.line.up.duplicate` is new: 0.01"),
+        (netem("rate 5mbit"), netem("rate 4mbit"), "`link.line.rate.up`: 5mbit → 4mbit"),
+        (netem("delay 10ms"), "tc qdisc add dev eth0 root pfifo limit 1000\n".to_owned(), "`link.line.delay"),
+        (both("5mbit"), both("4mbit"), "`link.line.rate`: 5mbit → 4mbit"),
+    ] {
+        differs(&old, &new, &[], &[part]);
+        is_same(&old, &old);
+    }
+    let shaper = |rate: &str| format!("tc qdisc add dev eth0 root tbf rate {rate} burst 10k latency 50ms\n");
+    let said = differs(&shaper("5mbit"), &shaper("4mbit"), &[], &[]);
+    assert!(!said.contains("link."), "the line is chosen by the conversion: {said}");
+}
+
 #[test]
 fn a_script_and_what_tc_shows_after_it_are_the_same() {
     let script = "tc qdisc add dev eth1 root handle 1: htb default 30

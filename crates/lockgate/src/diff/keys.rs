@@ -13,8 +13,7 @@ const MOST_LINES: usize = 40;
 /// Returns the keys of two files of one form that differ, queues of ports aside, in words.
 pub(super) fn differing(old: &Side, new: &Side) -> Vec<String> {
     let (Some(before), Some(after)) = (&old.keys, &new.keys) else { return Vec::new() };
-    let is_policy = |keys: &toml::Table| keys.contains_key("router");
-    if is_policy(before) != is_policy(after) {
+    if old.form != new.form {
         return Vec::new();
     }
     let (before, after) = (flat(before), flat(after));

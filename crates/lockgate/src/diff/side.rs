@@ -19,12 +19,12 @@ pub struct Side {
     pub(super) keys: Option<toml::Table>,
     /// Lines of its file that are not understood, and so not compared.
     left_out: Vec<String>,
-    form: Form,
+    pub(super) form: Form,
 }
 
 /// Form of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Policy,
     Scenario,
     /// Converted from `tc`.
@@ -68,13 +68,14 @@ impl Side {
         Self { keys, ..Self::of_ports(name.into(), scenario, Form::Scenario) }
     }
 
-    /// Returns commands of `tc`, converted to a scenario, as a side: only their ports are compared, and the
-    /// lines that the conversion left out.
+    /// Returns commands of `tc`, converted to a scenario, as a side: only their ports are compared, the line
+    /// of their `netem`, and the lines that the conversion left out.
     pub fn of_commands(name: impl Into<String>, scenario: &Scenario, left_out: &[&str]) -> Self {
         let words = |line: &&str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let mut left_out: Vec<String> = left_out.iter().map(words).collect();
         left_out.sort();
-        Self { left_out, ..Self::of_ports(name.into(), scenario, Form::Commands) }
+        let keys = Some(line_of_netem(&scenario.to_toml()));
+        Self { keys, left_out, ..Self::of_ports(name.into(), scenario, Form::Commands) }
     }
 
     fn of_ports(name: String, scenario: &Scenario, form: Form) -> Self {
@@ -130,6 +131,25 @@ impl Side {
         let queues = self.ports.iter().flat_map(|port| port.tree.queues());
         queues.flat_map(|queue| &queue.marks).map(|(_, [value, mask])| (*value, *mask))
     }
+}
+
+/// Returns the keys of the line of a conversion, without a rate that the conversion has chosen: that has its
+/// reason behind it.
+fn line_of_netem(text: &str) -> toml::Table {
+    let keep = |key: &str, value: &toml::Value| {
+        let is_chosen = || text.lines().any(|line| line.starts_with("rate = ") && line.contains(" # "));
+        key != "between" && !(key == "rate" && value.is_str() && is_chosen())
+    };
+    let mut keys = toml::from_str::<toml::Table>(text).unwrap_or_default();
+    keys.retain(|name, _| name == "link");
+    let links = keys.get_mut("link").and_then(toml::Value::as_table_mut);
+    if let Some(links) = links {
+        links.retain(|name, _| name == "line");
+        if let Some(line) = links.get_mut("line").and_then(toml::Value::as_table_mut) {
+            line.retain(|key, value| keep(key, value));
+        }
+    }
+    keys
 }
 
 /// Names of what both sides have by number, and the numbers of flows.
