@@ -72,6 +72,7 @@ fn harmless(text: &str, colours: bool) -> String {
         if index > 0 {
             lines.push('\n');
         }
+        let start = lines.len();
         let mut rest = line;
         while let Some((before, after)) = rest.split_once('\u{1b}') {
             lines += &visible(before);
@@ -88,9 +89,11 @@ fn harmless(text: &str, colours: bool) -> String {
                 }
             }
         }
-        let rest = visible(rest);
-        let is_command = line.trim_start().starts_with("::");
-        lines += &if is_command { rest.replacen("::", "\\u{3a}:", 1) } else { rest.into_owned() };
+        lines += &visible(rest);
+        if line.trim_start().starts_with("::") {
+            let own = lines.split_off(start);
+            lines += &own.replacen("::", "\\u{3a}:", 1);
+        }
     }
     plain(&lines)
 }
@@ -165,6 +168,7 @@ mod tests {
             ("a\u{202e}b", "a\\u{202e}b"),
             ("x\n::stop-commands::k", "x\n\\u{3a}:stop-commands::k"),
             ("  ::error::x", "  \\u{3a}:error::x"),
+            ("x\n::error::\u{1b}x", "x\n\\u{3a}:error::\\u{1b}x"),
             ("a ##[error]x", "a #\\u{23}[error]x"),
             ("\u{1b}[1mbold\u{1b}[0m", "\\u{1b}[1mbold\\u{1b}[0m"),
         ] {
