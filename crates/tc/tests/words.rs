@@ -254,6 +254,37 @@ tc qdisc add dev ifb0 root netem delay 60ms rate 20mbit limit 50
     assert!(both.contains("the `limit` of `netem` counts them too"), "{both}");
 }
 
+/// A frame of 1514 bytes takes 1749 of the rate below this table, as Linux 6.1 reports ("overhead-adjusted
+/// size"): 1540 bytes in 33 cells of ATM.
+#[test]
+fn cake_counts_by_the_table_of_sizes() {
+    let stab = "tc qdisc add dev eth0 root stab mtu 2047 tsize 512 mpu 64 overhead 26 linklayer atm cake";
+    for words in ["bandwidth 5mbit", "bandwidth 5mbit raw", "bandwidth 5mbit noatm mpu 0"] {
+        let text = scenario(&format!("{stab} {words}\n"), None).expect("a scenario");
+        let read = lockgate_scenario::read(&text, "a test", &std::collections::BTreeMap::new(), &[]);
+        let read = read.expect("a scenario that is read");
+        let port = read.ports.iter().find(|port| port.name == "here:there").expect("a port");
+        let config = &port.tree.queues()[0].config;
+        let value = |key: &str| config.get(key).map(|value| value.to_string().replace('"', ""));
+        let found = ["overhead", "mpu", "framing", "raw"].map(value);
+        assert_eq!(
+            found,
+            ["26B", "64B", "atm", "true"].map(|value| Some(value.to_owned())),
+            "{words}: {text}"
+        );
+    }
+    let sqm = "config queue\n\toption enabled '1'\n\toption interface 'wan'\n\toption upload '5000'\n\toption download '0'\n\t\
+        option qdisc 'cake'\n\toption script 'piece_of_cake.qos'\n\toption linklayer 'atm'\n\toption overhead '44'\n\t\
+        option linklayer_adaptation_mechanism 'tc_stab'\n";
+    let text = scenario(sqm, None).expect("a scenario");
+    assert!(text.contains("overhead = \"44B\", framing = \"atm\", raw = true"), "{text}");
+    assert!(!text.contains("`overhead 44`"), "a word that is taken is not left out: {text}");
+    for words in ["overhead 44", "atm", "mpu 84", "pppoe-ptm"] {
+        let problems = scenario(&format!("{stab} bandwidth 5mbit {words}\n"), None).expect_err(words);
+        assert!(problems.contains("`stab` beside an overhead of `cake`"), "{words}: {problems}");
+    }
+}
+
 /// Losses in bursts, jitter, copies, reordering and slots become keys of the direction.
 #[test]
 fn netem_varies_one_direction() {

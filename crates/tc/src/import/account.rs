@@ -71,10 +71,14 @@ impl Account {
     pub(super) fn stab(&mut self, qdisc: &Qdisc, stab_at: Position, is_taken: bool) {
         let words = &qdisc.words;
         let Some(first) = words.option_at(stab_at) else { return };
-        let is_setting = |at: Position| qdisc.settings.iter().any(|setting| setting.name.at == at);
         for (index, option) in words.all.iter().enumerate().skip(first) {
             let Some(head) = option.first() else { continue };
-            if is_setting(head.at) {
+            // Words of a configuration of SQM share the position of their option.
+            let is_of_table = ["linklayer", "mpu", "overhead"].contains(&head.as_str());
+            let is_setting = |setting: &Setting| {
+                setting.name.at == head.at && (!is_of_table || setting.name.value == head.value)
+            };
+            if qdisc.settings.iter().any(is_setting) {
                 break;
             }
             if !["mtu", "tsize"].contains(&head.as_str()) {

@@ -12,6 +12,7 @@ use lockgate_scenario::reference::{Parameter, Reference};
 
 pub(crate) use line::Line;
 
+use self::kernel::takes_stab;
 use super::Environment;
 use super::account::Account;
 use super::classification::Leaf;
@@ -19,7 +20,7 @@ use super::conditions::Rule;
 use super::objects::Objects;
 use super::settings::Parameters;
 use crate::handle::Handle;
-use crate::language::{Kind, Version};
+use crate::language::Version;
 use crate::position::Position;
 use crate::problem::Problem;
 use crate::syntax::Qdisc;
@@ -99,7 +100,7 @@ pub(super) fn build(
     };
     let line = builder.line()?;
     let kind = *objects.root.kind;
-    if let Some(stab) = objects.root.stab.filter(|_| !matches!(kind, Kind::Htb | Kind::Tbf)) {
+    if let Some(stab) = objects.root.stab.filter(|_| !takes_stab(kind)) {
         builder.left_out.push(format!("`{}` of `{kind}`: it counts frames as they are", *stab));
         builder.account.stab(objects.root, stab.at, false);
     }

@@ -2,6 +2,7 @@
 
 use lockgate_scenario::reference::{Reference, reference};
 
+use super::kernel::takes_stab;
 use super::{Builder, DEEPEST, DEVICE_QUEUE, Owner, Queue, fifo, name_of, names};
 use crate::handle::Handle;
 use crate::import::account::options_of;
@@ -62,11 +63,13 @@ impl<'a> Builder<'a> {
             _ => self.inner(qdisc, depth, flows)?,
         };
         self.account.take(&qdisc.words);
-        if let Some(stab) = qdisc.stab.filter(|_| matches!(kind, Kind::Htb | Kind::Tbf)) {
+        if let Some(stab) = qdisc.stab.filter(|_| takes_stab(kind)) {
             self.account.stab(qdisc, stab.at, true);
         }
-        if kind == Kind::Tbf && depth == 0 {
-            self.add_stab(known, &mut parameters)?;
+        match kind {
+            Kind::Tbf if depth == 0 => self.add_stab(known, &mut parameters)?,
+            Kind::Cake | Kind::CakeMq if depth == 0 => self.add_stab_of_cake(known, &mut parameters)?,
+            _ => {}
         }
         if kind == Kind::Tbf && !children.is_empty() {
             self.leave_out_limit(qdisc, &mut parameters);

@@ -6,7 +6,7 @@ use lockgate_scenario::reference::Parameter;
 
 use super::Builder;
 use crate::import::settings::{Parameters, value_of};
-use crate::language::{HTB_MTU, computed_burst};
+use crate::language::{HTB_MTU, Kind, computed_burst};
 use crate::problem::Problem;
 use crate::syntax::{Class, LinkLayer, Setting};
 use crate::value::Value;
@@ -14,7 +14,41 @@ use crate::value::Value;
 /// Highest number of a priority in `htb`.
 const HIGHEST_PRIORITY: u64 = 7;
 
+/// Returns true for a shaper by whose lengths of packets the table of sizes at the root counts.
+pub(super) fn takes_stab(kind: Kind) -> bool {
+    matches!(kind, Kind::Htb | Kind::Tbf | Kind::Cake | Kind::CakeMq)
+}
+
 impl Builder<'_> {
+    /// Adds what the table of sizes says of the line to the parameters of a `cake`, which counts the length
+    /// that the table gives, seen in Linux 6.1; an overhead of its own would be added to that.
+    pub(super) fn add_stab_of_cake(
+        &mut self,
+        known: &[Parameter],
+        parameters: &mut Parameters,
+    ) -> Result<(), Problem> {
+        let Some(stab) = self.objects.root.stab else { return Ok(()) };
+        let is_own = |(name, value): &(&'static str, Value)| match (*name, value) {
+            ("overhead", _) => true,
+            ("mpu", value) => *value != Value::Size(Bytes(0)),
+            ("framing", value) => *value != Value::Choice("noatm"),
+            _ => false,
+        };
+        if parameters.iter().any(is_own) {
+            let problem = Problem::new(stab.at, "`stab` beside an overhead of `cake` is not understood");
+            return Err(problem.help("leave one of the two out: the kernel adds the second to the first"));
+        }
+        let is_atm = stab.link_layer == LinkLayer::Atm;
+        parameters.retain(|(name, _)| *name != "raw" && !(is_atm && *name == "framing"));
+        self.add_stab(known, parameters)?;
+        parameters.push(("raw", Value::Flag));
+        self.left_out.push(
+            "the frames of a packet that `cake` divides (GSO): a kernel counts those as they are, without the table"
+                .to_owned(),
+        );
+        Ok(())
+    }
+
     /// Adds what the table of sizes at the root says of the line to the parameters of a shaper.
     pub(super) fn add_stab(&self, known: &[Parameter], parameters: &mut Parameters) -> Result<(), Problem> {
         let Some(stab) = self.objects.root.stab else { return Ok(()) };
