@@ -279,6 +279,10 @@ fn cake_counts_by_the_table_of_sizes() {
     let text = scenario(sqm, None).expect("a scenario");
     assert!(text.contains("overhead = \"44B\", framing = \"atm\", raw = true"), "{text}");
     assert!(!text.contains("`overhead 44`"), "a word that is taken is not left out: {text}");
+    let hfsc = "tc qdisc add dev eth0 root stab overhead 26 linklayer atm handle 1: hfsc default 1\n\
+        tc class add dev eth0 parent 1: classid 1:1 hfsc sc rate 5mbit ul rate 5mbit\n";
+    let text = scenario(hfsc, None).expect("a scenario");
+    assert!(text.contains("of `hfsc`: its rates count frames as they are here"), "{text}");
     for words in ["overhead 44", "atm", "mpu 84", "pppoe-ptm"] {
         let problems = scenario(&format!("{stab} bandwidth 5mbit {words}\n"), None).expect_err(words);
         assert!(problems.contains("`stab` beside an overhead of `cake`"), "{words}: {problems}");

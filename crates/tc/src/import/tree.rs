@@ -20,7 +20,7 @@ use super::conditions::Rule;
 use super::objects::Objects;
 use super::settings::Parameters;
 use crate::handle::Handle;
-use crate::language::Version;
+use crate::language::{Kind, Version};
 use crate::position::Position;
 use crate::problem::Problem;
 use crate::syntax::Qdisc;
@@ -101,7 +101,8 @@ pub(super) fn build(
     let line = builder.line()?;
     let kind = *objects.root.kind;
     if let Some(stab) = objects.root.stab.filter(|_| !takes_stab(kind)) {
-        builder.left_out.push(format!("`{}` of `{kind}`: it counts frames as they are", *stab));
+        let what = if matches!(kind, Kind::Hfsc | Kind::Cbq) { "rates" } else { "turns" };
+        builder.left_out.push(format!("`{}` of `{kind}`: its {what} count frames as they are here", *stab));
         builder.account.stab(objects.root, stab.at, false);
     }
     let Builder { mut left_out, account, .. } = builder;
