@@ -8,9 +8,10 @@
 //!
 //! The first [`FIRST_SLOTS`] slots have a tree of their own, which takes a third of the instructions of a
 //! path among ten thousand links: they are the links that a scenario names first, mostly those that all flows
-//! share, or the whole of a small run. The tree of all others is the engine's ([`WinnerTree`]). Measured per
-//! replacement at 32 slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant: ties go to the
-//! lower slot, because the order of ties is part of a run's result (see [`network`](crate::network)).
+//! share, or the whole of a small run. Its sizes are constants. The tree of all others is the engine's
+//! ([`WinnerTree`]); of it, an event reads only the earliest time and slot. Measured per replacement at 32
+//! slots against a binary heap: 8 ns and 31 ns; see decision 004. Invariant: ties go to the lower slot,
+//! because the order of ties is part of a run's result (see [`network`](crate::network)).
 //!
 //! If a packet enters an idle link and its arrival would be the earliest event, the arrival is handled at
 //! once and never enters the tree ([`would_be_first`](Events::would_be_first)).
@@ -38,6 +39,11 @@ impl Event {
     }
 
     #[inline(always)]
+    fn time_and_slot(self, slot_bits: u32) -> (Instant, usize) {
+        (Instant::from_picos(self.0 >> slot_bits), (self.0 & !(u64::MAX << slot_bits)) as usize)
+    }
+
+    #[inline(always)]
     fn is_before(self, other: Self) -> bool {
         // By the sign of the difference: a plain `<` is recognised as a minimum and compiled to a branch,
         // which callgrind's model mispredicts 1.2 times a packet-hop.
@@ -52,14 +58,10 @@ impl Entry for Event {
     }
 }
 
-/// Returns the event of a run that is both very long and very large: time and slot in 64 bits each.
-fn wide(time: Instant, slot: usize) -> u128 {
-    u128::from(time.as_picos()) << 64 | slot as u128
-}
-
 /// Number of slots in the binary tree, the first of all.
-const FIRST_SLOTS: usize = 1 << FIRST_LEVELS;
-const FIRST_LEVELS: usize = 5;
+const FIRST_SLOTS: usize = 1 << FIRST_BITS;
+/// Bits of their numbers, and levels of the tree.
+const FIRST_BITS: u32 = 5;
 
 /// Binary winner tree of the first slots: the winners of entries 2 k and 2 k + 1 are entry k, the slots the
 /// last half. Its levels are a constant, so that a path has no branch and no test of an index.
@@ -67,17 +69,18 @@ struct FirstTree([Event; 2 * FIRST_SLOTS]);
 
 impl FirstTree {
     #[inline(always)]
-    fn first(&self) -> Event {
-        self.0[1]
+    fn first(&self) -> (Instant, usize) {
+        self.0[1].time_and_slot(FIRST_BITS)
     }
 
     #[inline(always)]
-    fn set(&mut self, slot: usize, event: Event) {
-        let mut at = FIRST_SLOTS + slot % FIRST_SLOTS;
-        self.0[at] = event;
+    fn set(&mut self, slot: usize, time: Instant) {
+        let slot = slot % FIRST_SLOTS;
+        let mut at = FIRST_SLOTS + slot;
         // The winner stays in a register; only its rivals are loaded.
-        let mut winner = event;
-        for _ in 0..FIRST_LEVELS {
+        let mut winner = Event::new(time, slot, FIRST_BITS);
+        self.0[at] = winner;
+        for _ in 0..FIRST_BITS {
             winner = winner.smaller(self.0[at ^ 1]);
             at /= 2;
             self.0[at] = winner;
@@ -85,90 +88,90 @@ impl FirstTree {
     }
 }
 
-/// Tree of all events.
-#[allow(clippy::large_enum_variant, reason = "a run has one; behind a box it would be a load more an event")]
-enum Tree {
-    /// Thirty slots for three days, a thousand for two hours. The first slots, and all others.
-    Narrow(FirstTree, WinnerTree<Event>),
+/// Tree of all other slots.
+enum Others {
+    /// A thousand slots for two hours, ten thousand for nine minutes; with the bits of a slot's number.
+    Narrow(WinnerTree<Event>, u32),
+    /// Runs that are both longer and larger: time and slot in 64 bits each.
     Wide(WinnerTree<u128>),
 }
 
 /// Pending times of a fixed number of slots.
 pub(crate) struct Events {
-    tree: Tree,
-    slot_bits: u32,
+    first: FirstTree,
+    /// Number of slots in `first`: none in a run of more than three days, which its entries cannot hold.
+    first_slots: usize,
+    /// Earliest time and slot of the others.
+    other: (Instant, usize),
+    /// That time; zero if all slots are others.
+    other_time: Instant,
+    others: Others,
 }
 
 impl Events {
     /// Creates slots without pending times, for a run that ends at `end`.
     pub(crate) fn new(slots: usize, end: Instant) -> Self {
+        let never = Instant::NEVER;
+        let first_slots = if end.as_picos() < Event::last(FIRST_BITS) { FIRST_SLOTS } else { 0 };
         // One slot number stays unused: that of no slot.
         let slot_bits = (slots + 1).next_power_of_two().trailing_zeros();
-        let tree = if end.as_picos() < Event::last(slot_bits) {
-            let none = Event::new(Instant::NEVER, slots, slot_bits);
-            let others = WinnerTree::new(slots.saturating_sub(FIRST_SLOTS), none);
-            Tree::Narrow(FirstTree([none; 2 * FIRST_SLOTS]), others)
+        let count = slots.saturating_sub(first_slots);
+        let others = if end.as_picos() < Event::last(slot_bits) {
+            Others::Narrow(WinnerTree::new(count, Event::new(never, slots, slot_bits)), slot_bits)
         } else {
-            Tree::Wide(WinnerTree::new(slots, wide(Instant::NEVER, slots)))
+            Others::Wide(WinnerTree::new(count, u128::MAX))
         };
-        Self { tree, slot_bits }
+        Self {
+            first: FirstTree([Event::new(never, FIRST_SLOTS - 1, FIRST_BITS); 2 * FIRST_SLOTS]),
+            first_slots,
+            other: (never, slots),
+            other_time: if first_slots > 0 { never } else { Instant::ZERO },
+            others,
+        }
     }
 
     /// Returns the earliest pending time and its slot; a time after the end if nothing is pending.
     #[inline(always)]
     pub(crate) fn first(&self) -> (Instant, usize) {
-        match &self.tree {
-            Tree::Narrow(first, others) => {
-                let earliest = first.first().smaller(others.first()).0;
-                (
-                    Instant::from_picos(earliest >> self.slot_bits),
-                    (earliest & !(u64::MAX << self.slot_bits)) as usize,
-                )
-            }
-            Tree::Wide(tree) => {
-                let first = tree.first();
-                (Instant::from_picos((first >> 64) as u64), first as u64 as usize)
-            }
-        }
+        let (time, slot) = self.first.first();
+        // Of equal times, that of the lower slot is first.
+        let is_other = self.other_time < time;
+        (
+            select_unpredictable(is_other, self.other.0, time),
+            select_unpredictable(is_other, self.other.1, slot),
+        )
     }
 
     /// Sets the time of a slot; [`Instant::NEVER`] for not pending.
     #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, time: Instant) {
-        match &mut self.tree {
-            Tree::Narrow(first, others) => {
-                let event = Event::new(time, slot, self.slot_bits);
-                match slot.checked_sub(FIRST_SLOTS) {
-                    None => first.set(slot, event),
-                    Some(other) => set_other(others, other, event),
-                }
+        if slot < self.first_slots { self.first.set(slot, time) } else { self.set_other(slot, time) }
+    }
+
+    /// Sets the time of a slot that is not one of the first. Compiled once: inlined at each call, it is long.
+    #[inline(never)]
+    fn set_other(&mut self, slot: usize, time: Instant) {
+        let index = slot - self.first_slots;
+        self.other = match &mut self.others {
+            Others::Narrow(tree, slot_bits) => {
+                tree.set(index, Event::new(time, slot, *slot_bits));
+                tree.first().time_and_slot(*slot_bits)
             }
-            Tree::Wide(tree) => set_wide(tree, slot, time),
+            Others::Wide(tree) => {
+                tree.set(index, u128::from(time.as_picos()) << 64 | slot as u128);
+                (Instant::from_picos((tree.first() >> 64) as u64), tree.first() as u64 as usize)
+            }
+        };
+        if self.first_slots > 0 {
+            self.other_time = self.other.0;
         }
     }
 
     /// True if setting this slot, which is not pending, to `time` would make it the first.
     #[inline(always)]
     pub(crate) fn would_be_first(&self, slot: usize, time: Instant) -> bool {
-        match &self.tree {
-            Tree::Narrow(first, others) => {
-                let event = Event::new(time, slot, self.slot_bits);
-                event.is_before(first.first()) & event.is_before(others.first())
-            }
-            Tree::Wide(tree) => wide(time, slot) < tree.first(),
-        }
+        (time, slot) < self.first()
     }
-}
-
-/// Sets the event of a slot that is not one of the first. Compiled once: inlined at each call, it is long.
-#[inline(never)]
-fn set_other(others: &mut WinnerTree<Event>, slot: usize, event: Event) {
-    others.set(slot, event);
-}
-
-#[inline(never)]
-fn set_wide(tree: &mut WinnerTree<u128>, slot: usize, time: Instant) {
-    tree.set(slot, wide(time, slot));
 }
 
 #[cfg(test)]
@@ -181,7 +184,8 @@ mod tests {
 
     fn check(slots: usize, end: Instant, sets: &[(usize, u64)]) -> Result<(), TestCaseError> {
         let mut events = Events::new(slots, end);
-        prop_assert_eq!(matches!(events.tree, Tree::Wide(_)), end == WIDE);
+        prop_assert_eq!(matches!(events.others, Others::Wide(_)), end == WIDE);
+        prop_assert_eq!(events.first_slots, if end == WIDE { 0 } else { FIRST_SLOTS });
         let mut model = vec![u64::MAX; slots];
         for &(slot, time) in sets {
             let slot = slot % slots;
@@ -208,8 +212,8 @@ mod tests {
     #[test]
     fn a_word_has_room_for_days_and_a_time_beyond_never_comes() {
         let days = Instant::from_picos(280_000_000_000_000_000);
-        assert!(matches!(Events::new(30, days).tree, Tree::Narrow(..)));
-        assert!(matches!(Events::new(32, days).tree, Tree::Wide(_)));
+        assert!(matches!(Events::new(30, days).others, Others::Narrow(..)));
+        assert!(matches!(Events::new(32, days).others, Others::Wide(_)));
         let mut events = Events::new(30, days);
         events.set(3, Instant::from_picos(u64::MAX / 2));
         assert!(events.first().0 > days);
