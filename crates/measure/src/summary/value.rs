@@ -38,15 +38,30 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Returns the statistic over the members' values that were observed; without a statistic the worst of all,
-/// of which one without a value is the worst.
-fn over_members(metric: &Metric, over: Option<MemberStatistic>, values: &[Option<f64>]) -> Option<f64> {
-    if over.is_none() && values.iter().any(Option::is_none) {
-        return None;
+/// Values of a metric over members.
+struct MemberValues {
+    /// Those that were observed, ascending.
+    observed: Vec<f64>,
+    /// Number of members.
+    members: usize,
+}
+
+impl MemberValues {
+    fn new(values: impl ExactSizeIterator<Item = Option<f64>>) -> Self {
+        let members = values.len();
+        let mut observed: Vec<f64> = values.flatten().collect();
+        observed.sort_unstable_by(f64::total_cmp);
+        Self { observed, members }
     }
-    let mut observed: Vec<f64> = values.iter().flatten().copied().collect();
-    observed.sort_unstable_by(f64::total_cmp);
-    over.unwrap_or(MemberStatistic::Worst).of(metric, &observed)
+
+    /// Returns the statistic over the values that were observed; without a statistic the worst of all, of
+    /// which one without a value is the worst.
+    fn get(&self, metric: &Metric, over: Option<MemberStatistic>) -> Option<f64> {
+        if over.is_none() && self.observed.len() < self.members {
+            return None;
+        }
+        over.unwrap_or(MemberStatistic::Worst).of(metric, &self.observed)
+    }
 }
 
 /// Returns the statistics of a metric: one without a name, or those of its distribution.
@@ -95,8 +110,8 @@ impl Summary {
             return self.part(during)?.value(&address.of_whole_run());
         }
         if address.is_many() {
-            let values: Vec<Option<f64>> = self.values(address).into_iter().map(|(_, value)| value).collect();
-            return over_members(address.metric, address.member_statistic, &values);
+            let values = MemberValues::new(self.values(address).into_iter().map(|(_, value)| value));
+            return values.get(address.metric, address.member_statistic);
         }
         self.observed(&address.subject, address.metric)?.get(address.statistic)
     }
@@ -265,13 +280,13 @@ impl Summary {
             let found: Vec<Observed<'_>> =
                 members.iter().filter_map(|(_, member)| member.observed(metric)).collect();
             for statistic in statistics(metric) {
-                let values: Vec<Option<f64>> = found.iter().map(|found| found.get(statistic)).collect();
-                if values.iter().all(Option::is_none) {
+                let values = MemberValues::new(found.iter().map(|found| found.get(statistic)));
+                if values.observed.is_empty() {
                     continue;
                 }
                 let of_each = core::iter::once(None).chain(MemberStatistic::all().map(Some));
                 for member_statistic in of_each {
-                    let value = over_members(metric, member_statistic, &values);
+                    let value = values.get(metric, member_statistic);
                     let address = Address {
                         subject: subject.clone(),
                         metric,
