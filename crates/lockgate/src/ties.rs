@@ -11,7 +11,7 @@ use lockgate_engine::port::Port;
 use lockgate_engine::random::{Random, Seed};
 use lockgate_engine::units::Instant;
 use lockgate_measure::recording::Mode;
-use lockgate_measure::summary::Summary;
+use lockgate_measure::summary::{QueueSummary, Summary};
 use lockgate_scenario::Scenario;
 use lockgate_scenario::model::{Flow, PortModel, Transport};
 
@@ -43,7 +43,9 @@ pub(crate) fn warnings(scenario: &Scenario, summary: &Summary) -> Vec<String> {
         return Vec::new();
     }
     let ports = scenario.ports.iter().enumerate();
-    let dropping = ports.filter(|(_, port)| has_drops(summary, &port.name));
+    let dropping = ports.filter(|(_, port)| {
+        summary.ports.get(&port.name).is_some_and(|port| port.queues.values().any(drops_blindly))
+    });
     let of_port = |(index, port): (usize, &PortModel)| {
         let meets = |flow: &usize| {
             let Flow { from, to, .. } = scenario.flows[*flow];
@@ -79,8 +81,9 @@ fn period(flow: &Flow) -> Option<String> {
     Some(format!("{size} {with_payload} {gap:?} {:?} {:?}", config.rate, config.batch))
 }
 
-fn has_drops(summary: &Summary, port: &str) -> bool {
-    summary.ports.get(port).is_some_and(|port| port.queues.values().any(|queue| queue.dropped_packets > 0))
+/// Returns whether a queue drops, and does so whatever the flow of a packet.
+fn drops_blindly(queue: &QueueSummary) -> bool {
+    queue.dropped_packets > 0 && Kind::named(&queue.kind).is_some_and(|kind| kind.flow_blind)
 }
 
 /// Returns a sentence for each queue of a port at which equal flows fare unequally.
@@ -94,8 +97,7 @@ fn sentences(scenario: &Scenario, summary: &Summary, port: &PortModel, flows: &[
         }
     }
     let of_queue = |(queue, flows): (&Arc<str>, &Vec<(&str, f64)>)| {
-        let of_port = summary.ports.get(&port.name)?.queues.get(&**queue)?;
-        if of_port.dropped_packets == 0 || !Kind::named(&of_port.kind).is_some_and(|kind| kind.flow_blind) {
+        if !drops_blindly(summary.ports.get(&port.name)?.queues.get(&**queue)?) {
             return None;
         }
         let (fewest, least) = flows.iter().min_by(|one, other| one.1.total_cmp(&other.1))?;
