@@ -551,8 +551,9 @@ impl Moments {
         vectorised(Sum(values))
     }
 
+    /// Does the same in a loop that is [vectorised] already.
     #[inline(always)]
-    fn sum(values: &[u64]) -> Self {
+    pub(crate) fn sum(values: &[u64]) -> Self {
         if let [first, second, ..] = values
             && first == second
             && values.iter().fold(0, |difference, value| difference | (value ^ first)) == 0

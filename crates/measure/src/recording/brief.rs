@@ -97,8 +97,9 @@ impl Brief {
     }
 
     /// Counts the delays of a batch of packets; `moments` are those of `owd`.
+    #[inline(always)]
     pub(super) fn record(&mut self, owd: &[u64], waited: &[u64], moments: &Moments) {
-        let moments_of_waited = Moments::of(waited);
+        let moments_of_waited = Moments::sum(waited);
         let parts = [(&mut self.owd, owd, moments), (&mut self.queueing, waited, &moments_of_waited)];
         for (distribution, values, moments) in parts {
             if self.detail == Detail::Totals {

@@ -111,7 +111,9 @@ impl Delays {
             }
             before = sequence;
         }
-        variations.copy_within(from.., pairs);
+        if from > pairs {
+            variations.copy_within(from.., pairs);
+        }
         pairs += variations.len() - from;
         if is_ordered {
             self.expected = before.wrapping_add(1);

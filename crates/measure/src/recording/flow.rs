@@ -407,7 +407,7 @@ impl FlowRecord {
         let columns = Columns::<COUNT>::of(self.pending.all().iter());
         let owd = columns.owd();
         let unseen = &owd[usize::from(self.seen)..];
-        let moments = Moments::of(owd);
+        let moments = Moments::sum(owd);
         let latest = if self.seen == 0 { moments } else { Moments::of(unseen) };
         match &mut self.brief {
             Some(brief) => see_brief(brief, &mut self.watched, unseen, &latest),

@@ -91,19 +91,14 @@ impl Batch {
     /// must be cleared then.
     #[inline(always)]
     pub(super) fn push(&mut self, packet: Pending, is_member: impl FnOnce() -> bool) -> bool {
-        let (count, packets) = match self {
+        match self {
             Self::Empty => {
                 self.push_first(packet, is_member());
-                return false;
+                false
             }
-            Self::Few(count, packets) => (count, &mut packets[..]),
-            Self::Many(count, packets) => (count, &mut packets[..]),
-        };
-        if let Some(slot) = packets.get_mut(usize::from(*count)) {
-            *slot = packet;
+            Self::Few(count, packets) => append(count, packets, packet),
+            Self::Many(count, packets) => append(count, packets, packet),
         }
-        *count += 1;
-        usize::from(*count) == packets.len()
     }
 
     #[cold]
@@ -130,6 +125,16 @@ impl Batch {
             *count = 0;
         }
     }
+}
+
+/// Appends a packet. Returns true if there is no more room.
+#[inline(always)]
+fn append<const MOST: usize>(count: &mut u8, packets: &mut [Pending; MOST], packet: Pending) -> bool {
+    if let Some(slot) = packets.get_mut(usize::from(*count)) {
+        *slot = packet;
+    }
+    *count += 1;
+    usize::from(*count) == MOST
 }
 
 impl PartialEq for Batch {
