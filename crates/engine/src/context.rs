@@ -21,6 +21,34 @@ pub enum Dequeue {
     Empty,
 }
 
+impl Dequeue {
+    /// Returns the time before which there is no packet, if it is known.
+    #[inline]
+    pub(crate) fn time(&self) -> Option<Instant> {
+        if let Self::NotBefore(time) = self { Some(*time) } else { None }
+    }
+}
+
+/// Earliest of the times that children named instead of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Earliest(pub(crate) Option<Instant>);
+
+impl Earliest {
+    #[inline]
+    pub(crate) fn add(&mut self, time: impl Into<Option<Instant>>) {
+        self.0 = match (self.0, time.into()) {
+            (Some(known), Some(time)) => Some(known.min(time)),
+            (known, time) => known.or(time),
+        };
+    }
+
+    /// Returns the result of a search that found no packet.
+    #[inline]
+    pub(crate) fn result(self) -> Dequeue {
+        self.0.map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+}
+
 /// Context of every call of a discipline.
 pub struct Context<'a> {
     /// Time, as the port's clock shows it.

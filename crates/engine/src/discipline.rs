@@ -15,6 +15,7 @@ mod erased;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use crate::context::Earliest;
 pub use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
 use crate::explanation::{Explanation, Foresight, Value, why};
 use crate::node::{Band, Node};

@@ -28,7 +28,7 @@ mod tag_heap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{Child, Context, Invalid};
+use crate::discipline::{Child, Context, Dequeue, Earliest, Invalid};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
 use crate::prefetch::{CACHED_CHILDREN, prefetch};
@@ -161,6 +161,8 @@ pub(crate) struct TaggedChildren {
     listed: usize,
     /// Number of the busy period. Tags of an earlier period are void.
     period: u64,
+    /// Of the times that children named instead of a packet in the current dequeue.
+    earliest: Earliest,
 }
 
 impl TaggedChildren {
@@ -176,7 +178,14 @@ impl TaggedChildren {
             period: 0,
             state: State::Idle,
         });
-        Ok(Self { all: all.collect(), fresh: Vec::new(), waiting: Vec::new(), listed: 0, period: 0 })
+        Ok(Self {
+            all: all.collect(),
+            fresh: Vec::new(),
+            waiting: Vec::new(),
+            listed: 0,
+            period: 0,
+            earliest: Earliest::default(),
+        })
     }
 
     /// Adopts new weights. Returns whether any changed: then all children start again, level with each other,
@@ -260,25 +269,17 @@ impl TaggedChildren {
     }
 
     /// Peeks at the waiting children again, since a child's changes are not announced; passes those that
-    /// have a packet now to `list`, with a tag of this time. Returns the earliest time that a child named.
+    /// have a packet now to `list`, with a tag of this time.
     #[inline]
-    pub(crate) fn retry_waiting(
-        &mut self,
-        clock: Tag,
-        cx: &mut Context<'_>,
-        list: impl FnMut(Tag, u32),
-    ) -> Option<Instant> {
-        if self.waiting.is_empty() { None } else { self.retry_all_waiting(clock, cx, list) }
+    pub(crate) fn retry_waiting(&mut self, clock: Tag, cx: &mut Context<'_>, list: impl FnMut(Tag, u32)) {
+        self.earliest = Earliest::default();
+        if !self.waiting.is_empty() {
+            self.retry_all_waiting(clock, cx, list);
+        }
     }
 
-    fn retry_all_waiting(
-        &mut self,
-        clock: Tag,
-        cx: &mut Context<'_>,
-        mut list: impl FnMut(Tag, u32),
-    ) -> Option<Instant> {
-        let mut earliest: Option<Instant> = None;
-        let Self { all, waiting, listed, period, .. } = self;
+    fn retry_all_waiting(&mut self, clock: Tag, cx: &mut Context<'_>, mut list: impl FnMut(Tag, u32)) {
+        let Self { all, waiting, listed, period, earliest, .. } = self;
         waiting.retain(|slot| {
             let class = &mut all[*slot as usize];
             match class.node.peek(cx) {
@@ -290,7 +291,7 @@ impl TaggedChildren {
                     list(class.tag, *slot);
                     return false;
                 }
-                Peek::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Peek::NotBefore(time) => earliest.add(time),
                 Peek::Empty if class.node.is_empty() => {
                     class.state = State::Idle;
                     return false;
@@ -301,7 +302,6 @@ impl TaggedChildren {
             }
             true
         });
-        earliest
     }
 
     /// Computes the finish tag of a packet that a listed child sent. The child is no longer listed.
@@ -343,8 +343,9 @@ impl TaggedChildren {
         });
     }
 
-    /// Delists a child that returned no packet: it becomes waiting, or idle if it is empty.
-    pub(crate) fn delist(&mut self, slot: u32) {
+    /// Delists a child that returned no packet, perhaps a time: it becomes waiting, or idle if it is empty.
+    pub(crate) fn delist(&mut self, slot: u32, time: Option<Instant>) {
+        self.earliest.add(time);
         let class = &mut self.all[slot as usize];
         self.listed -= 1;
         if class.node.is_empty() {
@@ -353,6 +354,11 @@ impl TaggedChildren {
             class.state = State::Waiting;
             self.waiting.push(slot);
         }
+    }
+
+    /// Returns the result of a dequeue that found no packet.
+    pub(crate) fn rest(&self) -> Dequeue {
+        self.earliest.result()
     }
 }
 

@@ -42,7 +42,7 @@ mod contents;
 use std::sync::Arc;
 
 use crate::classify::Classifier;
-use crate::context::{Context, Dequeue, DropReason, Invalid, PortConditions};
+use crate::context::{Context, Dequeue, DropReason, Earliest, Invalid, PortConditions};
 use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::packet::{Header, Packet};
 use crate::prefetch::prefetch;
@@ -60,6 +60,14 @@ pub enum Peek {
     NotBefore(Instant),
     /// The child has no packet.
     Empty,
+}
+
+impl Peek {
+    /// Returns the time before which no packet may leave, if it is known.
+    #[inline]
+    pub(crate) fn time(&self) -> Option<Instant> {
+        if let Self::NotBefore(time) = self { Some(*time) } else { None }
+    }
 }
 
 /// Node of the queue tree: a discipline with a name, counters and the classifier for its children.
@@ -391,13 +399,9 @@ impl Node {
         if !self.timed {
             return None;
         }
-        let mut earliest = self.contents.next_timer();
-        self.contents.each_child(&mut |child| {
-            if let Some(time) = child.next_timer() {
-                earliest = Some(earliest.map_or(time, |known| known.min(time)));
-            }
-        });
-        earliest
+        let mut earliest = Earliest(self.contents.next_timer());
+        self.contents.each_child(&mut |child| earliest.add(child.next_timer()));
+        earliest.0
     }
 
     /// Runs all timers that are due, here and below.

@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::discipline::{Context, Dequeue};
+use crate::discipline::{Context, Dequeue, Earliest};
 use crate::explanation::{Choice, Explanation, Value, Why, why};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -97,7 +97,7 @@ impl DeficitRounds {
     /// Returns the packet of the child whose turn it is.
     #[inline]
     pub(crate) fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         // Turns since a child's state changed: a whole round of them means that none can send yet.
         let mut turns = 0;
         // Fewest further rounds after which one of the skipped children can send.
@@ -107,7 +107,7 @@ impl DeficitRounds {
                 let Some(rounds) = rounds.take() else { break };
                 self.credit(rounds - 1, cx);
                 turns = 0;
-                earliest = None;
+                earliest = Earliest::default();
             }
             let class = &mut self.classes[slot];
             match class.node.peek(cx) {
@@ -130,7 +130,7 @@ impl DeficitRounds {
                     turns += 1;
                 }
                 Peek::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
+                    earliest.add(time);
                     self.active.rotate();
                     turns += 1;
                 }
@@ -143,7 +143,7 @@ impl DeficitRounds {
                 }
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        earliest.result()
     }
 
     /// Adds the turns to the rows of the children, from `first_row` on, and explains the turns up to the one
@@ -165,7 +165,7 @@ impl DeficitRounds {
             to.field(first_row + slot, "deficit", class.deficit);
             to.field(first_row + slot, "quantum", class.quantum);
         }
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let (mut turns, mut rounds) = (0, None::<u64>);
         let mut passed_over = None;
         while let Some(slot) = order.front().copied() {
@@ -178,7 +178,7 @@ impl DeficitRounds {
                         deficits[*slot] = deficits[*slot].saturating_add(credit);
                     }
                 }
-                (turns, earliest) = (0, None);
+                (turns, earliest) = (0, Earliest::default());
             }
             match nexts[slot].choice {
                 Choice::Packet { packet, .. } if packet.bytes().0 <= deficits[slot] => {
@@ -199,7 +199,7 @@ impl DeficitRounds {
                     let needed = packet.bytes().0.saturating_sub(deficits[slot]).div_ceil(quantum) + 1;
                     rounds = Some(rounds.map_or(needed, |known| known.min(needed)));
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty if nexts[slot].drains(&self.classes[slot].node) => {
                     order.pop_front();
                     continue;
@@ -210,7 +210,7 @@ impl DeficitRounds {
             order.rotate_left(1);
             turns += 1;
         }
-        Ok(Turn::Rests(earliest))
+        Ok(Turn::Rests(earliest.0))
     }
 
     /// Returns the children.

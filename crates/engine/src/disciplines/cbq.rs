@@ -46,7 +46,7 @@ mod linux;
 pub use config::{Config, Flavour, Overlimit, RoundRobin, Share};
 
 use crate::class::Classes;
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Explanation, Foresight};
 use crate::node::Node;
 use crate::pacing::Pace;
@@ -121,16 +121,16 @@ struct Wake {
     /// Real time.
     now: Ticks,
     arithmetic: Arithmetic,
-    earliest: Option<Instant>,
+    earliest: Earliest,
 }
 
 impl Wake {
     fn new(now: Instant, arithmetic: Arithmetic) -> Self {
-        Self { now: arithmetic.at(now), arithmetic, earliest: None }
+        Self { now: arithmetic.at(now), arithmetic, earliest: Earliest::default() }
     }
 
     fn at(&mut self, time: Instant) {
-        self.earliest = Some(self.earliest.map_or(time, |known| known.min(time)));
+        self.earliest.add(time);
     }
 
     /// Requests a wake-up after `delay`, at least one tick.
@@ -139,7 +139,7 @@ impl Wake {
     }
 
     fn answer(self) -> Dequeue {
-        self.earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        self.earliest.result()
     }
 }
 

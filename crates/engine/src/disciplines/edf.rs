@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::Packet;
@@ -164,7 +164,7 @@ impl Discipline for Edf {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         // Children that returned no packet in this call; listed again at its end.
         let mut asked: Vec<usize> = Vec::new();
         let mut found = None;
@@ -186,10 +186,7 @@ impl Discipline for Edf {
                     found = Some(packet);
                     break;
                 }
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                }
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
             asked.push(slot);
         }
@@ -198,7 +195,7 @@ impl Discipline for Edf {
         }
         match found {
             Some(packet) => Dequeue::Packet(packet),
-            None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
+            None => earliest.result(),
         }
     }
 
@@ -212,7 +209,7 @@ impl Discipline for Edf {
             }
         }
         order.sort_unstable();
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         for (index, (due, slot)) in order.iter().copied().enumerate() {
             match nexts[slot].choice {
                 Choice::Packet { .. } => {
@@ -223,12 +220,12 @@ impl Discipline for Edf {
                     }
                     return to.send(slot, nexts.swap_remove(slot), why);
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&nexts[slot].queue),
             }
         }
-        to.rest(earliest);
+        to.rest(earliest.0);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

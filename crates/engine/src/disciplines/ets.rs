@@ -24,14 +24,14 @@
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, FULL_FRAME, Guarantee, Invalid, PortConditions,
-    SMALL_QUANTUM,
+    About, Arity, Child, Context, Dequeue, Discipline, Earliest, FULL_FRAME, Guarantee, Invalid,
+    PortConditions, SMALL_QUANTUM,
 };
 use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::{Header, Packet};
 use crate::rounds::{DeficitRounds, Turn};
-use crate::units::{Bytes, Instant};
+use crate::units::Bytes;
 
 /// Parameters of `ets`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -187,18 +187,19 @@ impl Discipline for Ets {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = None;
+        let mut earliest = Earliest::default();
         for node in self.strict.iter_mut().filter(|node| !node.is_empty()) {
             match node.dequeue(cx) {
                 Dequeue::Packet(packet) => return Dequeue::Packet(packet),
-                Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
         }
-        match (self.sharing.dequeue(cx), earliest) {
-            (Dequeue::NotBefore(time), Some(earliest)) => Dequeue::NotBefore(time.min(earliest)),
-            (Dequeue::Empty, Some(earliest)) => Dequeue::NotBefore(earliest),
-            (dequeued, _) => dequeued,
+        match self.sharing.dequeue(cx) {
+            Dequeue::Packet(packet) => Dequeue::Packet(packet),
+            refused => {
+                earliest.add(refused.time());
+                earliest.result()
+            }
         }
     }
 
@@ -219,7 +220,7 @@ impl Discipline for Ets {
         let mut nexts = to.children(self.strict.iter().chain(self.sharing.nodes()), cx);
         let strict = self.strict.len();
         let turn = self.sharing.explain(&nexts[strict..], strict, to);
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         for band in (0..strict).filter(|band| !self.strict[*band].is_empty()) {
             match nexts[band].choice {
                 Choice::Packet { .. } => {
@@ -227,14 +228,17 @@ impl Discipline for Ets {
                         why![&nexts[band].queue, ": band ", band, " is the first strict one with a packet"];
                     return to.send(band, nexts.swap_remove(band), why);
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&nexts[band].queue),
             }
         }
         match turn {
             Ok(Turn::Sends(slot, why)) => to.send(strict + slot, nexts.swap_remove(strict + slot), why),
-            Ok(Turn::Rests(time)) => to.rest(earliest.into_iter().chain(time).min()),
+            Ok(Turn::Rests(time)) => {
+                earliest.add(time);
+                to.rest(earliest.0);
+            }
             Err(name) => to.open(&name),
         }
     }

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare, PortConditions,
+    About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid, NoShare, PortConditions,
 };
 use crate::explanation::{Explanation, Foresight};
 use crate::node::{Node, Peek};
@@ -261,16 +261,16 @@ impl Hfsc {
                     self.prefetch_next();
                     return (Dequeue::Packet(packet), urgent.is_some());
                 }
-                Dequeue::NotBefore(time) => earliest = Some(sooner(earliest, time)),
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
             if urgent.is_none() {
                 self.sharing.dequeue_failed(leaf);
             }
             self.delist(leaf, now);
         }
-        let next = [earliest, self.guarantees.next_eligible_at(), self.sharing.next_eligible_at()];
-        match next.into_iter().flatten().min() {
+        earliest.add(self.guarantees.next_eligible_at());
+        earliest.add(self.sharing.next_eligible_at());
+        match earliest.0 {
             // A timer may have removed a leaf's packets without notice: then there is no packet to wait
             // for.
             Some(time) if !self.classes.are_empty() => (Dequeue::NotBefore(time), false),
@@ -280,8 +280,8 @@ impl Hfsc {
 
     /// Begins the backlogs of the leaves in `fresh` and `waiting`. Changes inside a leaf are not announced,
     /// so the waiting ones are peeked at again. Returns the earliest time that a leaf named.
-    fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
-        let mut earliest = None;
+    fn begin_fresh(&mut self, cx: &mut Context<'_>) -> Earliest {
+        let mut earliest = Earliest::default();
         if let Some(leaf) = self.deferred.take() {
             self.sharing.deactivate(leaf, cx.now);
         }
@@ -294,12 +294,8 @@ impl Hfsc {
             if self.guarantees.covers(leaf) {
                 match self.classes.peek(leaf, cx) {
                     Peek::Length(length) => self.guarantees.begin(leaf, since, length, cx.now),
-                    Peek::NotBefore(time) => {
-                        earliest = Some(sooner(earliest, time));
-                        self.await_packets(leaf);
-                        continue;
-                    }
-                    Peek::Empty => {
+                    refused => {
+                        earliest.add(refused.time());
                         self.await_packets(leaf);
                         continue;
                     }
@@ -368,10 +364,6 @@ impl Hfsc {
             self.classes.prefetch(next);
         }
     }
-}
-
-fn sooner(known: Option<Instant>, time: Instant) -> Instant {
-    known.map_or(time, |known| known.min(time))
 }
 
 #[cfg(test)]

@@ -29,14 +29,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::class::Classes;
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, PortConditions,
+    About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid, PortConditions,
 };
 use crate::explanation::{Explanation, Foresight};
 use crate::node::Node;
 use crate::overhead::{FrameOverhead, Framing};
 use crate::pacing::Pace;
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant, Overhead, Rate};
+use crate::units::{Bytes, Overhead, Rate};
 
 use scheduler::{Scheduler, Selection};
 
@@ -251,7 +251,7 @@ impl Discipline for Htb {
             }
         }
         self.scheduler.wake(cx.now);
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         while let Some(Selection { leaf, lender, .. }) = self.scheduler.select() {
             let (dequeued, is_empty) = self.classes.dequeue(leaf, cx);
             match dequeued {
@@ -266,21 +266,15 @@ impl Discipline for Htb {
                     }
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                }
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
             self.scheduler.unlist(leaf);
             if !is_empty {
                 self.waiting.push(leaf);
             }
         }
-        let next = match (earliest, self.scheduler.next_wake()) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
-        match next {
+        earliest.add(self.scheduler.next_wake());
+        match earliest.0 {
             // A timer may have removed a leaf's packets without notice: then there is no packet to wait
             // for.
             Some(time) if !self.classes.are_empty() => Dequeue::NotBefore(time),

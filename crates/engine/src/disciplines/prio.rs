@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, Value, Why, why};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
@@ -170,7 +170,7 @@ impl Discipline for Prio {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = None;
+        let mut earliest = Earliest::default();
         let mut passed_over = None;
         for (index, band) in self.bands.iter_mut().enumerate().filter(|(_, band)| !band.node.is_empty()) {
             if let Some(guard) = &mut band.guard
@@ -184,14 +184,13 @@ impl Discipline for Prio {
             }
             match band.node.dequeue(cx) {
                 Dequeue::Packet(packet) => return Dequeue::Packet(packet),
-                Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
         }
         // No other band has a packet: sending what the guard holds back takes nothing from them.
         match passed_over {
             Some(index) => self.bands[index].node.dequeue(cx),
-            None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
+            None => earliest.result(),
         }
     }
 
@@ -203,7 +202,7 @@ impl Discipline for Prio {
         to.row_noun = "band";
         let mut nexts = to.children(self.bands.iter().map(|band| &band.node), cx);
         let guards: Vec<Option<Guard>> = self.bands.iter().map(|band| band.guard.clone()).collect();
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut passed_over = None;
         for (index, mut guard) in guards.into_iter().enumerate() {
             if self.bands[index].node.is_empty() {
@@ -225,7 +224,7 @@ impl Discipline for Prio {
                     let why = why_first(&next.queue, index, tokens);
                     return to.send(index, nexts.swap_remove(index), why);
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&next.queue),
             }
@@ -236,7 +235,7 @@ impl Discipline for Prio {
                     why![&nexts[index].queue, ": over its guard, but no other band has a packet to send"];
                 to.send(index, nexts.swap_remove(index), why);
             }
-            None => to.rest(earliest),
+            None => to.rest(earliest.0),
         }
     }
 

@@ -25,7 +25,7 @@ use crate::fair::groups::{Groups, group_of};
 use crate::fair::{self, Tag, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::units::{Bytes, Instant};
+use crate::units::Bytes;
 
 pub use crate::fair::Config;
 
@@ -152,25 +152,21 @@ impl Discipline for Qfq {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = self.list(cx);
+        self.list(cx);
         loop {
             if let Some(start) = self.groups.next_start() {
                 let before = core::mem::replace(&mut self.clock, start);
                 self.groups.advance(before, start);
             }
             let Some((group, slot)) = self.groups.pop() else {
-                return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
+                return self.classes.rest();
             };
             match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
                     self.serve(group, slot, packet.bytes());
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    self.classes.delist(slot);
-                }
-                Dequeue::Empty => self.classes.delist(slot),
+                refused => self.classes.delist(slot, refused.time()),
             }
             self.groups.refile(group, self.clock);
         }
@@ -233,9 +229,8 @@ impl Discipline for Qfq {
 }
 
 impl Qfq {
-    /// Lists the children that became non-empty or have a packet again. Returns the earliest time that a
-    /// waiting child named.
-    fn list(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+    /// Lists the children that became non-empty or have a packet again.
+    fn list(&mut self, cx: &mut Context<'_>) {
         let Self { classes, sizes, groups, clock, .. } = self;
         if classes.begins_busy_period(cx.now) {
             *clock = Tag::ZERO;
@@ -249,7 +244,7 @@ impl Qfq {
             }
         };
         classes.tag_fresh(|_| clock, &mut insert);
-        classes.retry_waiting(clock, cx, &mut insert)
+        classes.retry_waiting(clock, cx, &mut insert);
     }
 
     /// Accounts for a packet of this length that a child of `group` sent.

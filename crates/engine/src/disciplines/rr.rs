@@ -11,12 +11,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid, NoShare,
+};
 use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::bitmap::Bitmap;
-use crate::units::Instant;
 
 /// Parameters of `rr`: none.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -77,7 +78,7 @@ impl Discipline for Rr {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let (count, first) = (self.children.len(), self.next);
         // From the next child to the last, then from the first on.
         let mut from = first;
@@ -102,20 +103,17 @@ impl Discipline for Rr {
                     self.next = (child + 1) % count;
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                }
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        earliest.result()
     }
 
     fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
         let mut nexts = to.children(&self.children, cx);
         let count = self.children.len();
         to.state("next", &self.children[self.next].name().clone());
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         for child in (self.next..count).chain(0..self.next) {
             match nexts[child].choice {
                 Choice::Packet { .. } => {
@@ -123,12 +121,12 @@ impl Discipline for Rr {
                         why![&nexts[child].queue, ": the first with a packet from child ", self.next, " on"];
                     return to.send(child, nexts.swap_remove(child), why);
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&nexts[child].queue),
             }
         }
-        to.rest(earliest);
+        to.rest(earliest.0);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

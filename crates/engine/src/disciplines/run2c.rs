@@ -23,11 +23,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid, NoShare};
+use crate::discipline::{
+    About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid, NoShare,
+};
 use crate::explanation::{Choice, Explanation, Foresight, why};
 use crate::node::Node;
 use crate::packet::{FlowId, Header, Packet};
-use crate::units::{Bytes, Instant};
+use crate::units::Bytes;
 
 /// Bits of a sequence number that count a flow's bytes: all but R.
 const COUNT: u32 = 0x003F_FFFF;
@@ -161,7 +163,7 @@ impl Discipline for Run2c {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = None;
+        let mut earliest = Earliest::default();
         let count = self.children.len();
         for child in (self.next..count).chain(0..self.next) {
             if self.children[child].is_empty() {
@@ -174,17 +176,16 @@ impl Discipline for Run2c {
                     }
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| time.min(known))),
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        earliest.result()
     }
 
     fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
         let mut nexts = to.children(&self.children, cx);
         let count = self.children.len();
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         for child in (self.next..count).chain(0..self.next) {
             if self.children[child].is_empty() {
                 continue;
@@ -204,12 +205,12 @@ impl Discipline for Run2c {
                     let why = why![&nexts[child].queue, which, self.config.threshold.0, age];
                     return to.send(child, nexts.swap_remove(child), why);
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&nexts[child].queue),
             }
         }
-        to.rest(earliest);
+        to.rest(earliest.0);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -14,7 +14,6 @@ use crate::fair::explain::By;
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::{Node, Peek};
 use crate::packet::Packet;
-use crate::units::Instant;
 
 pub use crate::fair::{Config, Share};
 
@@ -72,7 +71,7 @@ impl Discipline for Scfq {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = self.measure(cx);
+        self.measure(cx);
         while let Some(slot) = self.order.pop() {
             match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
@@ -84,14 +83,10 @@ impl Discipline for Scfq {
                     return Dequeue::Packet(packet);
                 }
                 // It was peeked at and has been emptied since.
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    self.classes.delist(slot);
-                }
-                Dequeue::Empty => self.classes.delist(slot),
+                refused => self.classes.delist(slot, refused.time()),
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        self.classes.rest()
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {
@@ -111,25 +106,20 @@ impl Discipline for Scfq {
 }
 
 impl Scfq {
-    /// Gives every non-empty child a finish tag. Returns the earliest time that a child named.
-    fn measure(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+    /// Gives every non-empty child a finish tag.
+    fn measure(&mut self, cx: &mut Context<'_>) {
         let Self { classes, order, unmeasured, clock } = self;
         if classes.begins_busy_period(cx.now) {
             *clock = Tag::ZERO;
         }
         classes.tag_fresh(|_| *clock, |_, slot| unmeasured.push(slot));
-        let mut earliest = classes.retry_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
+        classes.retry_waiting(*clock, cx, |_, slot| unmeasured.push(slot));
         for slot in unmeasured.drain(..) {
             let class = &mut classes.all[slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(length) => order.insert(class.tag.after(length, class.weight), slot),
-                Peek::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    classes.delist(slot);
-                }
-                Peek::Empty => classes.delist(slot),
+                refused => classes.delist(slot, refused.time()),
             }
         }
-        earliest
     }
 }

@@ -14,7 +14,6 @@ use crate::fair::explain::By;
 use crate::fair::{Tag, TagHeap, TaggedChildren};
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::units::Instant;
 
 pub use crate::fair::{Config, Share};
 
@@ -72,7 +71,7 @@ impl Discipline for Stfq {
             *clock = Tag::ZERO;
         }
         classes.tag_fresh(|_| *clock, |start, slot| order.insert(start, slot));
-        let mut earliest = classes.retry_waiting(*clock, cx, |start, slot| order.insert(start, slot));
+        classes.retry_waiting(*clock, cx, |start, slot| order.insert(start, slot));
         while let Some(slot) = order.pop() {
             match classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
@@ -84,14 +83,10 @@ impl Discipline for Stfq {
                     classes.prefetch_upcoming(order);
                     return Dequeue::Packet(packet);
                 }
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known: Instant| known.min(time)));
-                    classes.delist(slot);
-                }
-                Dequeue::Empty => classes.delist(slot),
+                refused => classes.delist(slot, refused.time()),
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        classes.rest()
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

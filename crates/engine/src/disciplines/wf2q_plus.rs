@@ -16,7 +16,7 @@
 //! it is: the fraction of the packet sent is the fraction of the time between the two dequeues. So the
 //! link's rate is not needed, and may vary.
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::fair::explain::{Contest, rank, take};
 use crate::fair::{Tag, TagHeap, TaggedChildren};
@@ -101,12 +101,12 @@ impl Discipline for Wf2qPlus {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest = self.advance(cx);
+        self.advance(cx);
         loop {
-            self.admit(cx, &mut earliest);
+            self.admit(cx);
             let Some(slot) = self.eligible.pop() else {
                 // `admit` leaves no child in `later` if none is eligible.
-                return earliest.map_or(Dequeue::Empty, Dequeue::NotBefore);
+                return self.classes.rest();
             };
             match self.classes.all[slot as usize].node.dequeue(cx) {
                 Dequeue::Packet(packet) => {
@@ -119,11 +119,7 @@ impl Discipline for Wf2qPlus {
                     return Dequeue::Packet(packet);
                 }
                 // It was peeked at and has been emptied since.
-                Dequeue::NotBefore(time) => {
-                    earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    self.classes.delist(slot);
-                }
-                Dequeue::Empty => self.classes.delist(slot),
+                refused => self.classes.delist(slot, refused.time()),
             }
         }
     }
@@ -163,7 +159,7 @@ impl Wf2qPlus {
         let mut order: Vec<(Tag, usize)> =
             starts.iter().enumerate().filter_map(|(slot, start)| start.map(|start| (start, slot))).collect();
         order.sort_unstable();
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut eligible: Vec<(Tag, usize)> = Vec::new();
         for (start, slot) in order {
             if start > clock {
@@ -174,7 +170,7 @@ impl Wf2qPlus {
             }
             match nexts[slot].choice {
                 Choice::Packet { .. } => eligible.push((finishes[slot].unwrap_or(start), slot)),
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&nexts[slot].queue),
             }
@@ -182,7 +178,7 @@ impl Wf2qPlus {
         to.state("virtual time", clock);
         to.state("eligible", eligible.len());
         eligible.sort_unstable();
-        let Some(&(finish, slot)) = eligible.first() else { return to.rest(earliest) };
+        let Some(&(finish, slot)) = eligible.first() else { return to.rest(earliest.0) };
         let start = starts[slot].unwrap_or_default();
         let why = why![
             &nexts[slot].queue,
@@ -198,8 +194,8 @@ impl Wf2qPlus {
     }
 
     /// Ends the current service: gives the children that became non-empty meanwhile their start tags, and
-    /// advances virtual time to its end. Returns the earliest time that a waiting child named.
-    fn advance(&mut self, cx: &mut Context<'_>) -> Option<Instant> {
+    /// advances virtual time to its end.
+    fn advance(&mut self, cx: &mut Context<'_>) {
         let Self { classes, weights, later, clock, service, .. } = self;
         if classes.begins_busy_period(cx.now) {
             *clock = Tag::ZERO;
@@ -211,12 +207,12 @@ impl Wf2qPlus {
         if let Some(Service { length, .. }) = service.take() {
             *clock = before.during(length, *weights, 1, 1);
         }
-        classes.retry_waiting(*clock, cx, |start, slot| later.insert(start, slot))
+        classes.retry_waiting(*clock, cx, |start, slot| later.insert(start, slot));
     }
 
     /// Peeks at the children that became eligible and orders them by finish tag. If none is eligible,
     /// virtual time advances to the first start tag.
-    fn admit(&mut self, cx: &mut Context<'_>, earliest: &mut Option<Instant>) {
+    fn admit(&mut self, cx: &mut Context<'_>) {
         while let Some(slot) = self.later.first() {
             let start = self.classes.all[slot as usize].tag;
             if start > self.clock {
@@ -231,11 +227,7 @@ impl Wf2qPlus {
             let class = &mut self.classes.all[slot as usize];
             match class.node.peek(cx) {
                 Peek::Length(length) => self.eligible.insert(start.after(length, class.weight), slot),
-                Peek::NotBefore(time) => {
-                    *earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    self.classes.delist(slot);
-                }
-                Peek::Empty => self.classes.delist(slot),
+                refused => self.classes.delist(slot, refused.time()),
             }
         }
     }

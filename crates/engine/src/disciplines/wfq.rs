@@ -20,13 +20,12 @@
 
 mod tags;
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::fair::check_weights;
 use crate::fair::explain::rank;
 use crate::node::Node;
 use crate::packet::Packet;
-use crate::units::Instant;
 
 pub use crate::fair::{Config, Share};
 
@@ -102,7 +101,7 @@ impl Discipline for Wfq {
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
         let Self { nodes, tags } = self;
         tags.catch_up(cx.now);
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         // Children that returned no packet in this call; listed again at its end.
         let mut refused: Vec<usize> = Vec::new();
         let mut found = None;
@@ -118,8 +117,7 @@ impl Discipline for Wfq {
                     found = Some(packet);
                     break;
                 }
-                Dequeue::NotBefore(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
-                Dequeue::Empty => {}
+                refused => earliest.add(refused.time()),
             }
             tags.delist(child);
             refused.push(child);
@@ -129,7 +127,7 @@ impl Discipline for Wfq {
         }
         match found {
             Some(packet) => Dequeue::Packet(packet),
-            None => earliest.map_or(Dequeue::Empty, Dequeue::NotBefore),
+            None => earliest.result(),
         }
     }
 
@@ -149,7 +147,7 @@ impl Discipline for Wfq {
         let (virtual_time, backlogged) = tags.fluid();
         to.state("virtual time", value(virtual_time));
         to.state("backlogged in GPS", backlogged);
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut order: Vec<(u128, usize)> = Vec::new();
         for (child, next) in nexts.iter().enumerate() {
             to.field(child, "weight", tags.children[child].weight);
@@ -159,13 +157,13 @@ impl Discipline for Wfq {
             to.field(child, "finish tag", value(head.finish));
             match next.choice {
                 Choice::Packet { .. } => order.push((head.finish, child)),
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&next.queue),
             }
         }
         order.sort_unstable();
-        let Some(&(finish, child)) = order.first() else { return to.rest(earliest) };
+        let Some(&(finish, child)) = order.first() else { return to.rest(earliest.0) };
         let first = why![&nexts[child].queue, " first: its finish tag ", value(finish)];
         let why = first.and(rank(&order, &nexts, value));
         to.send(child, nexts.swap_remove(child), why);

@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use crate::discipline::{
-    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Guarantee, Invalid, check_limit,
+    About, Arity, Child, Context, Dequeue, Discipline, DropReason, Earliest, Guarantee, Invalid, check_limit,
 };
 use crate::explanation::stand_in::{Part, Rehearsed};
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
@@ -33,7 +33,7 @@ use crate::fair::check_weights;
 use crate::node::{Node, Tally};
 use crate::packet::{FlowId, Packet};
 use crate::queue::active::ActiveList;
-use crate::units::{Bytes, Instant, Limit};
+use crate::units::{Bytes, Limit};
 
 /// Parameters of `wfq-altq`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -175,7 +175,7 @@ impl Discipline for WfqAltq {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         // Queues skipped since a queue's state changed, and the fewest rounds until one can send.
         let mut turns = 0;
         let mut rounds: Option<i128> = None;
@@ -184,7 +184,7 @@ impl Discipline for WfqAltq {
                 let Some(rounds) = rounds.take() else { break };
                 self.credit(rounds - 1);
                 turns = 0;
-                earliest = None;
+                earliest = Earliest::default();
             }
             let class = &mut self.classes[slot];
             if class.quota > 0 {
@@ -203,9 +203,7 @@ impl Discipline for WfqAltq {
                     }
                     refused => {
                         // It returns no packet now: it stays listed, and accumulates no more than a turn.
-                        if let Dequeue::NotBefore(time) = refused {
-                            earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                        }
+                        earliest.add(refused.time());
                         class.quota = class.quota.min(0);
                     }
                 }
@@ -217,7 +215,7 @@ impl Discipline for WfqAltq {
             self.active.rotate();
             self.arrive();
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        earliest.result()
     }
 
     fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {

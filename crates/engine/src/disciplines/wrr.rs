@@ -11,13 +11,12 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Guarantee, Invalid};
+use crate::discipline::{About, Arity, Child, Context, Dequeue, Discipline, Earliest, Guarantee, Invalid};
 use crate::explanation::{Choice, Explanation, Foresight, Value, why};
 use crate::fair::check_weights;
 use crate::node::Node;
 use crate::packet::Packet;
 use crate::queue::active::ActiveList;
-use crate::units::Instant;
 
 /// Parameters of `wrr`: none of its own; each child has its weight.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -106,7 +105,7 @@ impl Discipline for Wrr {
     }
 
     fn dequeue(&mut self, cx: &mut Context<'_>) -> Dequeue {
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut passed_over = 0;
         while let Some(slot) = self.active.current() {
             let class = &mut self.classes[slot];
@@ -130,15 +129,13 @@ impl Discipline for Wrr {
                 Dequeue::Empty if class.node.is_empty() => self.leave(),
                 refused => {
                     // It returns no packet now. It stays listed, because no event would list it again.
-                    if let Dequeue::NotBefore(time) = refused {
-                        earliest = Some(earliest.map_or(time, |known| known.min(time)));
-                    }
+                    earliest.add(refused.time());
                     self.next_turn();
                     passed_over += 1;
                 }
             }
         }
-        earliest.map_or(Dequeue::Empty, Dequeue::NotBefore)
+        earliest.result()
     }
 
     fn explain(&self, cx: &mut Foresight<'_>, to: &mut Explanation) {
@@ -151,7 +148,7 @@ impl Discipline for Wrr {
             to.field(slot, "sent", if turn == Some(0) { self.sent } else { 0 });
         }
         let mut sent = self.sent;
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut passed_over = 0;
         while let Some(slot) = order.front().copied() {
             let Class { node, weight } = &self.classes[slot];
@@ -175,14 +172,14 @@ impl Discipline for Wrr {
                     sent = 0;
                     continue;
                 }
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
             }
             order.rotate_left(1);
             sent = 0;
             passed_over += 1;
         }
-        to.rest(earliest);
+        to.rest(earliest.0);
     }
 
     fn each_child(&mut self, visit: &mut dyn FnMut(&mut Node)) {

@@ -1,6 +1,7 @@
 //! Explanations of the fair queueing disciplines: start and finish tags of the children, and the smallest.
 
 use super::{State, Tag, TagHeap, TaggedChild, TaggedChildren, finish};
+use crate::discipline::Earliest;
 use crate::explanation::{Choice, Explanation, Foresight, Value, Why, why};
 use crate::node::Node;
 use crate::units::Instant;
@@ -97,13 +98,14 @@ impl TaggedChildren {
             waiting: self.waiting.clone(),
             listed: self.listed,
             period: self.period,
+            earliest: self.earliest,
         }
     }
 
     /// Chooses the child with the smallest tag, of equal ones the first.
     pub(crate) fn explain_smallest(by: By, contest: Contest, to: &mut Explanation) {
         let Contest { starts, finishes, nexts } = contest;
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         let mut tags: Vec<(Tag, usize)> = Vec::new();
         for (slot, next) in nexts.iter().enumerate() {
             let Some(start) = starts[slot] else { continue };
@@ -112,7 +114,7 @@ impl TaggedChildren {
                     By::Start => (start, slot),
                     By::Finish => (finishes[slot].unwrap_or(start), slot),
                 }),
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&next.queue),
             }
@@ -124,7 +126,7 @@ impl TaggedChildren {
                 let why = first.and(rank(&tags, &nexts, Value::from));
                 to.send(*slot, take(nexts, *slot), why);
             }
-            None => to.rest(earliest),
+            None => to.rest(earliest.0),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Cbq {
             let link_is_free = self.states[link].estimator.undertime.is_none();
             if self.cutoff == NO_CUTOFF && link_is_free {
                 // Differs: the kernel sets no timer then, and the packets stay until the next arrival.
-                if is_cut_short && wake.earliest.is_none() && self.holds_packets() {
+                if is_cut_short && wake.earliest.0.is_none() && self.holds_packets() {
                     wake.at(cx.now + LOST_WAKE);
                 }
                 return wake.answer();

@@ -2,6 +2,7 @@
 
 use super::scheduler::{Mode, Selection};
 use super::{Htb, PRIORITIES};
+use crate::discipline::Earliest;
 use crate::explanation::{Choice, Explanation, Foresight, Row, Value, why};
 use crate::node::Node;
 use crate::units::Instant;
@@ -17,22 +18,22 @@ impl Htb {
         }
         scheduler.wake(cx.now);
         self.add_rows(&scheduler, cx.now, to);
-        let mut earliest: Option<Instant> = None;
+        let mut earliest = Earliest::default();
         while let Some(Selection { leaf, lender, .. }) = scheduler.select() {
             let Some(node) = self.classes.node_ref(leaf) else { break };
             let next = node.explain(cx);
             match next.choice {
                 Choice::Packet { .. } => return self.explain_selection(leaf, lender, next, to),
-                Choice::Wait(time) => earliest = Some(earliest.map_or(time, |known| known.min(time))),
+                Choice::Wait(time) => earliest.add(time),
                 Choice::Empty => {}
                 Choice::Unknown => return to.open(&next.queue),
             }
             scheduler.unlist(leaf);
         }
-        let wake = scheduler.next_wake();
+        earliest.add(scheduler.next_wake());
         let is_empty =
             self.classes.tops().iter().all(|top| self.classes.node_ref(*top).is_none_or(Node::is_empty));
-        match earliest.into_iter().chain(wake).min() {
+        match earliest.0 {
             Some(time) if !is_empty => {
                 to.wait(time, why!["no class may send or borrow: the first one's tokens are back at ", time]);
             }
