@@ -43,16 +43,23 @@ impl Property {
 /// Relative half width of the rate's interval above which it is not decided.
 const WIDEST: f64 = 0.1;
 
-/// Returns the rate with its interval; if that is wide, what would narrow it.
-fn rate_of(rate: f64, half: f64, how: &str) -> Property {
+/// Returns the rate with its interval. If that is wide, what would narrow it: of a queue that is not decided
+/// only what came through is known, for others may have any part of the line.
+fn rate_of(identified: &Identified, how: &str) -> Option<Property> {
+    let (rate, half) = identified.rate()?;
+    let quantity = |rate| figures::quantity(Some(rate), "bit/s");
     let mut property = Property::number("rate", rate, half, "bit/s", how);
     if half > WIDEST * rate {
-        let [low, high] = [rate - half, rate + half].map(|rate| figures::quantity(Some(rate), "bit/s"));
-        property.value = format!(
-            "not decidable: between {low} and {high}; a longer excess (--budget) or fewer others would tell"
-        );
+        let known = if identified.verdict == Verdict::Decided {
+            format!("between {} and {}", quantity(rate - half), quantity(rate + half))
+        } else {
+            (property.number, property.interval) = (None, None);
+            format!("at least {}", quantity(identified.estimate.as_ref()?.goodput))
+        };
+        property.value =
+            format!("not decidable: {known}; a longer excess (--budget) or fewer others would tell");
     }
-    property
+    Some(property)
 }
 
 /// Longest over least target delay, above which it is not decided.
@@ -106,9 +113,7 @@ pub fn properties(identified: &Identified) -> Vec<Property> {
     if let Some(fit) = decided {
         of_fit(identified, fit, &mut all);
     } else {
-        if let Some((rate, half)) = identified.rate() {
-            all.push(rate_of(rate, half, "arrivals in excess of it"));
-        }
+        all.extend(rate_of(identified, "arrivals in excess of it"));
         let wait = figures::seconds(Some(estimate.wait));
         let how =
             if estimate.is_full { "the longest in excess, with losses" } else { "the queue was not filled" };
@@ -198,9 +203,7 @@ fn what_would_decide(identified: &Identified) -> &'static str {
 
 fn of_fit(identified: &Identified, fit: &Fit, all: &mut Vec<Property>) {
     let Setting { rate, wait, bucket, target, .. } = fit.setting;
-    if let Some((rate, half)) = identified.rate() {
-        all.push(rate_of(rate, half, "goodput in excess, and spacing of full packets"));
-    }
+    all.extend(rate_of(identified, "goodput in excess, and spacing of full packets"));
     if fit.has_limit(identified) {
         let bytes = wait * rate / 8.0;
         let half = bytes * fit.limit_error();

@@ -8,8 +8,8 @@ use lockgate_identify::candidates::Setting;
 use lockgate_identify::moments::{LENGTHS, moments};
 use lockgate_identify::plan::{Scale, round};
 use lockgate_identify::{
-    Candidate, Fit, Identified, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record, Replay,
-    Round, Verdict, estimate, identify, in_scenario, properties, report,
+    Candidate, Estimate, Fit, Identified, InScenario, Limits, Line, Others, Probe, Prober, Purpose, Record,
+    Replay, Round, Verdict, estimate, identify, in_scenario, properties, report,
 };
 use lockgate_scenario::{Override, Scenario};
 
@@ -114,6 +114,11 @@ fn a_files_queue_is_named_and_written() {
         let said = &properties(&open)[0].value;
         assert!(said.starts_with("not decidable: ") && said.contains("--budget") == is_spent, "{said}");
     }
+    // Beside others and without a queue, what came through is a least rate, and no more is claimed.
+    let mut disturbed = Identified { verdict: Verdict::NoneOfThese, moments: None, ..found.clone() };
+    disturbed.estimate = disturbed.estimate.map(|estimate| Estimate { busy: None, ..estimate });
+    let rate = properties(&disturbed).into_iter().find(|one| one.name == "rate").expect("a rate");
+    assert!(rate.value.starts_with("not decidable: at least ") && rate.interval.is_none(), "{rate:?}");
     assert!(!found.is_spent, "{} bytes of {}", found.probe.bytes(), limits.bytes);
 
     let record = Record::new(&limits, &found.probe, &found.observed);
