@@ -223,6 +223,11 @@ fn line_rates(
 /// Share of pings that wait, below which no others are on the line.
 pub const QUIET: f64 = 0.04;
 
+/// Part of the time in which others use the line, and jitter in seconds, above which they hide what its queue
+/// does: probes were tried beside 0.3 of the rate, and with 0.3 ms.
+const MOST_BUSY: f64 = 0.5;
+const MOST_JITTER: f64 = 0.5e-3;
+
 /// Gain of rate by spacing over the goodput, above which others are on the line.
 const MOST_GAIN: f64 = 0.01;
 
@@ -403,6 +408,11 @@ impl Estimate {
     /// Returns true if no others were seen on the line. Where nothing waits, others delay nothing.
     pub fn is_quiet(&self) -> bool {
         !self.is_unqueued() && self.busy.is_some_and(|busy| busy < QUIET) && self.gain < MOST_GAIN
+    }
+
+    /// Returns true if others use the line so much, or it has such a jitter, that its queue is hidden.
+    pub fn is_hidden(&self) -> bool {
+        self.busy.is_some_and(|busy| busy > MOST_BUSY) || self.jitter > MOST_JITTER
     }
 
     /// Returns the setting from which candidates are searched.

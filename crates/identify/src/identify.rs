@@ -360,8 +360,9 @@ impl<P: Prober> Experiment<'_, P> {
             let got = goodput(&self.probe, &self.observed, index, 0.0);
             through = got.or(through);
             let is_over = got.is_none_or(|got| got < 0.85 * rising) || came * 10 < sent * 9;
-            // One packet of ten that a link loses would pass for the rate.
-            if is_over && !is_repeated && (1..=MOST_STRAY).contains(&(sent - came)) {
+            // One packet of ten that a link loses would pass for the rate; others may fill a queue meanwhile.
+            let is_stray = (1..=MOST_STRAY).contains(&(sent - came));
+            if is_over && !is_repeated && (is_stray || through.is_none() && came > 0) {
                 is_repeated = true;
                 continue;
             }
@@ -391,7 +392,12 @@ pub fn identify<P: Prober>(prober: &mut P, limits: &Limits) -> Result<Identified
         planned: 0,
     };
     let Some(rate) = experiment.ramp()? else {
-        return Ok(conclude(experiment, Judgement::default(), Some("nothing arrived".to_owned())));
+        let came = experiment.observed.rounds.iter().flatten().flatten().count();
+        let why = match (came, experiment.probe.packets().count()) {
+            (0, _) => "nothing arrived".to_owned(),
+            (came, sent) => format!("too few packets arrived: {came} of {sent}"),
+        };
+        return Ok(conclude(experiment, Judgement::default(), Some(why)));
     };
     experiment.fill(rate)?;
     if let Some(why) = experiment.lack_of_excess() {
@@ -455,6 +461,10 @@ fn separation(one: &[Feature], two: &[Feature], scale: &Scale) -> f64 {
         .sum()
 }
 
+/// Why a queue that no candidate fits is not called none of these.
+const HIDDEN: &str =
+    "others, or the jitter, hide what its queue does: ask when they are fewer, or of a file with --alone";
+
 fn conclude<P: Prober>(
     experiment: Experiment<'_, P>,
     judgement: Judgement,
@@ -462,15 +472,17 @@ fn conclude<P: Prober>(
 ) -> Identified {
     let Judgement { fits, moments, passes } = judgement;
     let odds = odds(&fits);
+    let estimate = experiment.estimate();
+    let is_hidden = || estimate.as_ref().is_some_and(Estimate::is_hidden);
     let why = experiment.prober.objection().or(why);
     let verdict = match (why, fits.first()) {
         (Some(why), _) => Verdict::Unknown(why),
         (None, None) => Verdict::Unknown("too few packets arrived in excess of the rate".to_owned()),
+        (None, Some(best)) if is_missed(best) && is_hidden() => Verdict::Unknown(HIDDEN.to_owned()),
         (None, Some(best)) if is_missed(best) => Verdict::NoneOfThese,
         (None, Some(_)) if odds < LEAST_ODDS => Verdict::Undecided,
         (None, Some(_)) => Verdict::Decided,
     };
-    let estimate = experiment.estimate();
     let is_spent = estimate.as_ref().is_some_and(|estimate| experiment.scale(estimate.rate).is_spent());
     let Experiment { probe, observed, .. } = experiment;
     let moments = moments.filter(|_| verdict == Verdict::Decided);

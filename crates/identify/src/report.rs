@@ -44,22 +44,25 @@ impl Property {
 const WIDEST: f64 = 0.1;
 
 /// Returns the rate with its interval. If that is wide, what would narrow it: of a queue that is not decided
-/// only what came through is known, for others may have any part of the line.
+/// only what came through is known, for others may have any part of the line, or all came through.
 fn rate_of(identified: &Identified, how: &str) -> Option<Property> {
     let (rate, half) = identified.rate()?;
     let quantity = |rate| figures::quantity(Some(rate), "bit/s");
+    let least = format!("at least {}", quantity(identified.estimate.as_ref()?.goodput));
+    let open =
+        |known| format!("not decidable: {known}; a longer excess (--budget) or fewer others would tell");
     let mut property = Property::number("rate", rate, half, "bit/s", how);
-    if half > WIDEST * rate {
-        let known = if identified.verdict == Verdict::Decided {
-            format!("between {} and {}", quantity(rate - half), quantity(rate + half))
-        } else {
-            (property.number, property.interval) = (None, None);
-            format!("at least {}", quantity(identified.estimate.as_ref()?.goodput))
-        };
-        property.value =
-            format!("not decidable: {known}; a longer excess (--budget) or fewer others would tell");
-    }
-    Some(property)
+    let is_wide = half > WIDEST * rate;
+    Some(match identified.verdict {
+        // Its reason says what would tell.
+        Verdict::Unknown(_) => Property::text("rate", least, how),
+        Verdict::Decided if is_wide => {
+            property.value = open(format!("between {} and {}", quantity(rate - half), quantity(rate + half)));
+            property
+        }
+        _ if is_wide => Property::text("rate", open(least), how),
+        _ => property,
+    })
 }
 
 /// Longest over least target delay, above which it is not decided.

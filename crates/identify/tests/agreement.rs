@@ -142,6 +142,20 @@ fn a_files_queue_is_named_and_written() {
     );
 }
 
+/// A queue that others keep full fits no candidate, and is not called none of them.
+#[test]
+fn beside_others_that_fill_the_line_nothing_is_claimed() {
+    let downloads = "flow.own = { from = \"sender\", to = \"receiver\", transport = \"tcp\", bytes = \"unlimited\", count = 4 }\n";
+    let queue = Candidate::named("fifo").expect("a candidate").to_toml(&SETTING, 0.0);
+    let text = format!("duration = \"1s\"\n{downloads}{queue}");
+    let scenario = read(&text, &in_scenario::settings("line", "receiver"));
+    let mut prober = InScenario::new(scenario, "receiver", Seed(3), false).expect("a prober");
+    let found = identify(&mut prober, &Limits::default()).expect("a run");
+    let said = properties(&found);
+    assert!(said[0].value.starts_with("not decidable: others, or the jitter, hide"), "{said:?}");
+    assert!(said.iter().any(|one| one.name == "rate" && one.value.starts_with("at least ")), "{said:?}");
+}
+
 /// Beside others and with jitter, the rate of a line is found by simulated moments from a fit whose rate is
 /// off, where the goodput misses it by more than a tenth.
 #[test]
