@@ -1,13 +1,15 @@
 //! `lockgate play`: the playground, served on loopback or written to a file.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockgate::files::{self, Beside};
 use lockgate_monitor::server::start_page;
-use lockgate_scenario::Files as _;
+use lockgate_scenario::Files;
 use serde_json::json;
 
 use crate::arguments::Play;
@@ -49,7 +51,24 @@ pub(crate) fn play(arguments: &Play) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Returns a scenario as the page takes it: name, text, and the texts beside it that it mentions.
+/// Files beside a scenario, and the texts among those that were read.
+struct Noted {
+    beside: Beside,
+    texts: RefCell<BTreeMap<String, String>>,
+}
+
+impl Files for Noted {
+    fn load(&self, path: &str) -> Result<Arc<[u8]>, String> {
+        let bytes = self.beside.load(path)?;
+        if let Ok(text) = core::str::from_utf8(&bytes) {
+            self.texts.borrow_mut().insert(path.to_owned(), text.to_owned());
+        }
+        Ok(bytes)
+    }
+}
+
+/// Returns a scenario as the page takes it: name, text, and the texts of the files that it reads. A page may
+/// be given to others: it has no file that the scenario only mentions.
 fn carried(path: &Path) -> Result<serde_json::Value, Failure> {
     if !path.exists() {
         return Err(runs::no_such_file(path));
@@ -57,13 +76,10 @@ fn carried(path: &Path) -> Result<serde_json::Value, Failure> {
     let text = files::text(path).map_err(|why| {
         Failure::usage(format!("cannot read `{}`: {why}", path.display()), "name a scenario file")
     })?;
-    let beside = Beside::new(path);
-    let words = text.split(['"', '\'']).filter(|word| word.contains('.') && word.len() < 200);
-    let mentioned = |word: &str| {
-        let bytes = beside.load(word).ok()?;
-        Some((word.to_owned(), core::str::from_utf8(&bytes).ok()?.to_owned()))
-    };
-    let files: BTreeMap<String, String> = words.filter_map(mentioned).collect();
+    let noted = Noted { beside: Beside::new(path), texts: RefCell::default() };
+    // The page says what is wrong with it.
+    let _ = lockgate_scenario::read(&text, &path.display().to_string(), &noted, &[]);
+    let files = noted.texts.into_inner();
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     Ok(json!({ "name": name, "text": text, "files": files }))
 }
@@ -86,7 +102,10 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("line.txt"), "1\n2\n").expect("written");
         let path = folder.path().join("mine.toml");
-        fs::write(&path, "# </script>\nlink.line.trace = \"line.txt\"\n").expect("written");
+        fs::write(folder.path().join("other.txt"), "1\n2\n").expect("written");
+        let text = "# </script> \"other.txt\"\nduration = \"1s\"\nnode = { a = {}, b = {} }\n\
+            link.line = { between = [\"a\", \"b\"], trace = \"line.txt\" }\n";
+        fs::write(&path, text).expect("written");
         let scenario = carried(&path).expect("a scenario");
         assert_eq!(scenario["files"], json!({ "line.txt": "1\n2\n" }));
         let page = with("<body><div id=\"page\"></div></body>", &scenario);
