@@ -150,13 +150,13 @@ fn what_is_missed_comes_first_with_the_worst() {
     assert_eq!(summary.verdict().headline, "Nothing is expected of this run.");
 }
 
-#[test]
-fn of_many_flows_the_exceptions_are_said_too() {
+/// A run with four flows, one of which loses a fifth, and what is expected of three in four.
+fn of_videos() -> (Summary, Expected) {
     let mut summary = crate::summarise(&[crate::example::run(1, 950)]);
-    let silent = summary.flows["voice"].clone();
+    let flow = summary.flows["voice"].clone();
     summary.flows.clear();
     for (name, loss) in [("video/1", 0.19), ("video/2", 0.0), ("video/3", 0.0), ("video/4", 0.0)] {
-        let flow = crate::summary::FlowSummary { loss_ratio: Some(loss), ..silent.clone() };
+        let flow = crate::summary::FlowSummary { loss_ratio: Some(loss), ..flow.clone() };
         summary.flows.insert(name.to_owned(), flow);
     }
     summary.expect.clear();
@@ -166,33 +166,45 @@ fn of_many_flows_the_exceptions_are_said_too() {
         held_by: Some(0.75),
         ..Expected::default()
     };
+    (summary, expected)
+}
+
+/// A flow that received nothing keeps no bound, but is not the worst value.
+#[test]
+fn of_flows_without_a_value_the_worst_is_another() {
+    let (mut summary, expected) = of_videos();
+    summary.flows["video/1"].loss_ratio = None;
+    assert_eq!(summary.expect(&expected), Ok(true));
+    assert_eq!(summary.verdict().headline, "1 of 4 video flows (25.0 %) has no value of loss.");
+    summary.flows["video/2"].loss_ratio = Some(0.02);
+    summary.expect.clear();
+    assert_eq!(summary.expect(&Expected { held_by: Some(0.5), ..expected }), Ok(true));
+    assert_eq!(
+        summary.verdict().headline,
+        "2 of 4 video flows (50.0 %) have loss above 1 %, or no value (1): worst video/2, 2.00 %."
+    );
+}
+
+/// What is missed comes before members that an expectation allows to miss.
+#[test]
+fn what_is_missed_comes_before_members_that_may_miss() {
+    let (mut summary, expected) = of_videos();
+    summary.flows["video/2"].loss_ratio = Some(0.02);
+    let missed = Expected { that: "flow.video/2.loss".to_owned(), held_by: None, ..expected.clone() };
+    assert_eq!(summary.expect(&Expected { held_by: Some(0.5), ..expected }), Ok(true));
+    assert_eq!(summary.expect(&missed), Ok(false));
+    let told = summary.verdict();
+    assert_eq!(told.headline, "1 of 2 missed: video/2 loss 2.00 %, 2 times its bound of 1 %.");
+    assert!(!told.change_first && told.findings[0].starts_with("2 of 4 video flows (50.0 %) "), "{told:?}");
+}
+
+#[test]
+fn of_many_flows_the_exceptions_are_said_too() {
+    let (mut summary, expected) = of_videos();
     assert_eq!(summary.expect(&expected), Ok(true));
     let verdict = summary.verdict();
     assert_eq!(verdict.headline, "1 of 4 video flows (25.0 %) has loss above 1 %: video/1, 19.0 %.");
     assert!(verdict.change_first && verdict.hurts && verdict.findings[0] == "It holds.", "{verdict:?}");
-    // What is missed comes before members that an expectation allows to miss.
-    let mut both = summary.clone();
-    let missed = Expected { that: "flow.video/2.loss".to_owned(), held_by: None, ..expected.clone() };
-    both.flows["video/2"].loss_ratio = Some(0.02);
-    both.expect.clear();
-    assert_eq!(both.expect(&Expected { held_by: Some(0.5), ..expected.clone() }), Ok(true));
-    assert_eq!(both.expect(&missed), Ok(false));
-    let told = both.verdict();
-    assert_eq!(told.headline, "1 of 2 missed: video/2 loss 2.00 %, 2 times its bound of 1 %.");
-    assert!(!told.change_first && told.findings[0].starts_with("2 of 4 video flows (50.0 %) "), "{told:?}");
-    // One that received nothing keeps no bound, but is not the worst value.
-    let mut silent = summary.clone();
-    silent.flows["video/1"].loss_ratio = None;
-    silent.expect.clear();
-    assert_eq!(silent.expect(&expected), Ok(true));
-    assert_eq!(silent.verdict().headline, "1 of 4 video flows (25.0 %) has no value of loss.");
-    silent.flows["video/2"].loss_ratio = Some(0.02);
-    silent.expect.clear();
-    assert_eq!(silent.expect(&Expected { held_by: Some(0.5), ..expected.clone() }), Ok(true));
-    assert_eq!(
-        silent.verdict().headline,
-        "2 of 4 video flows (50.0 %) have loss above 1 %, or no value (1): worst video/2, 2.00 %."
-    );
     // Two of them, by a bound that a value must not reach, and with the scenario's name.
     let mut two = summary.clone();
     two.flows["video/2"].loss_ratio = Some(0.02);
