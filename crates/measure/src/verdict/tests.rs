@@ -185,7 +185,6 @@ fn of_flows_without_a_value_the_worst_is_another() {
     );
 }
 
-/// What is missed comes before members that an expectation allows to miss.
 #[test]
 fn what_is_missed_comes_before_members_that_may_miss() {
     let (mut summary, expected) = of_videos();

@@ -103,7 +103,7 @@ async fn report(State(shared): State<Shared>) -> Response {
 }
 
 async fn state(State(shared): State<Shared>) -> Response {
-    // Before the status, which a run publishes before the sample: no sample is later than the knobs beside it.
+    // Before the status, which a run publishes before the sample: no sample is later than the knobs.
     let (events, latest) = (shared.hub.events(), shared.hub.latest());
     let status = shared.hub.status();
     let mut value = json!(status.for_readers());

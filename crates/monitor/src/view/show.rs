@@ -19,8 +19,8 @@ const FRAME: Duration = Duration::from_millis(40);
 /// Channel of messages shown below the picture.
 pub type Messages = (Sender<String>, Receiver<String>);
 
-/// Shows the screen until the user quits, which does what `quits` says, or `interrupt` is set. A terminal that
-/// hangs up sets `interrupt`.
+/// Shows the screen until the user quits, which does what `quits` says, or `interrupt` is set. A terminal
+/// that hangs up sets `interrupt`.
 ///
 /// # Errors
 /// [`Error::Terminal`] if the terminal cannot be drawn on.
