@@ -101,7 +101,7 @@ fn a_paced_simulation_is_the_simulation() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(summary(&run), summary(&watch));
     let lines = String::from_utf8(output.stdout).expect("text");
-    assert_eq!(lines.lines().count(), 19, "a line a sample, before the end:\n{lines}");
+    assert_eq!(lines.lines().count(), 20, "a line a sample, the last at the end:\n{lines}");
     assert!(lines.lines().all(|line| line.contains("a:b q") && line.contains("one")), "{lines}");
 }
 
