@@ -573,6 +573,7 @@ const ENDS: [&str; 3] = ["exit", "return", "break"];
 
 /// Returns true if a line goes on although its command fails.
 fn expects_failure(line: &str) -> bool {
+    let line = line.split_once(" #").map_or(line, |(command, _)| command);
     let otherwise = line.split_once("||").map_or("", |(_, otherwise)| otherwise);
     let mut words = otherwise.split(|letter: char| !letter.is_alphanumeric());
     EXPECTS.iter().any(|sign| line.contains(sign)) && !words.any(|word| ENDS.contains(&word))

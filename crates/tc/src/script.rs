@@ -606,7 +606,7 @@ fn block_length(tokens: &[Token<'_>]) -> usize {
 /// Returns the number of tokens of the block that begins here.
 ///
 /// # Errors
-/// Returns the word that would end it, if there is none.
+/// The word that is missing at its end.
 fn block_end(tokens: &[Token<'_>]) -> Result<usize, &'static str> {
     let mut open: Vec<&'static str> = Vec::new();
     let mut is_start = true;

@@ -247,6 +247,8 @@ fn a_failure_that_ends_the_script_is_a_fault() {
         (" || true", 0),
         (" 2>/dev/null", 0),
         (" || echo 'it is there'", 0),
+        (" || true # no exit", 0),
+        (" # 2> || exit", 1),
         (" || exit 1", 1),
         (" 2>/dev/null || { echo failed; exit 1; }", 1),
     ] {
