@@ -17,7 +17,7 @@ export function keysOf(status: Pick<Status, "mode">, readOnly: boolean): string 
     "[ ] scrub",
   ];
   const sets = readOnly ? "" : " Enter sets a knob.";
-  return `Keys: ${keys.join(", ")}.${sets} What is shown is what the run said; a missing sample is a gap.`;
+  return `Keys: ${keys.join(", ")}.${sets} Samples are shown as they came; a missing one is a gap.`;
 }
 
 /** Returns how late frames leave, in words; the reasons for doubt are those that nothing else on the page says. */
